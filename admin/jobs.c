@@ -53,6 +53,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->created_ms = record.created_ms;
         out->attempts = record.attempts;
         out->max_attempts = record.max_attempts;
+        out->scheduled_ms = record.scheduled_ms;
         out->timeout_ms = record.timeout_ms;
         out->priority = record.priority;
         out->start_by_ms = record.start_by_ms;

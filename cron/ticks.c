@@ -75,8 +75,6 @@ void hf_ticks_decide(const hf_ticks *ticks, hf_missed missed, int64_t catch_up_m
         from_ms > now_ms && from_ms - now_ms <= STEP_BACK_MS ? from_ms : now_ms;
     if (!hf_ticks_next(ticks, out->from_ms, &out->next_ms))
         out->next_ms = 0;
-    if (from_ms >= now_ms)
-        return;
     int64_t all = count(ticks, from_ms, now_ms);
     size_t max = missed == HF_MISSED_ALL ? HF_TICKS_MAX : 1;
     int64_t oldest_ms = now_ms - catch_up_ms;

@@ -51,8 +51,9 @@ typedef struct round {
 struct hf_schedules {
     hf_plan_schedule *list; /* owned */
     size_t n;
-    hf_id_maker ids; /* of jobs */
-    zone *zones;     /* owned */
+    hf_id_maker ids;     /* of jobs */
+    zone *zones;         /* owned */
+    uint64_t refused_ns; /* when it was logged last that Redis refuses ticks */
     round round;
 };
 
@@ -229,6 +230,20 @@ hf_err hf_schedules_register(hf_served *served)
 
 /* ---- ticks ---- */
 
+/* The ticks stay due: a worker is woken for them each second. */
+static void report_refused(hf_served *served, const char *detail)
+{
+    struct hf_schedules *s = served->worker->schedules;
+    const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                   {.key = "error", .text = detail}};
+    uint64_t now = hf_boot_ns();
+    if (s->refused_ns != 0 && now - s->refused_ns < HF_REMIND_MS * HF_MS_NS)
+        return;
+    s->refused_ns = now;
+    hf_report(served->worker, HF_LOG_WARN, "Redis refuses the ticks of schedules", fields,
+              HF_COUNT(fields));
+}
+
 static void on_ticked(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
@@ -241,6 +256,8 @@ static void on_ticked(const hf_answer *answer, void *arg)
         return;
     if (err == HF_NOSCRIPT || (err == HF_OK && (more || served->reckon_again)))
         hf_schedules_due(served);
+    else if (err != HF_OK && err != HF_UNSURE)
+        report_refused(served, answer->detail);
 }
 
 static int64_t due_of(hf_worker *w, int64_t tick_ms, int64_t jitter_ms)
@@ -304,7 +321,7 @@ static void send_ticks(hf_served *served)
 {
     hf_site *site = served->site;
     const round *r = &served->worker->schedules->round;
-    if (r->n == 0 ||
+    if (r->n == 0 || site == NULL || !hf_site_can_ask(site) ||
         hf_op_cron_tick(site->client, &served->queue, hf_clock_not_after(site), r->ticks,
                         r->n, on_ticked, served) != HF_OK)
         return;
@@ -328,7 +345,6 @@ static void on_due(const hf_answer *answer, void *arg)
         hf_schedules_due(served);
     if (err != HF_OK)
         return; /* a worker is woken for them again */
-    hf_clock_read(served->site, due.now_ms, answer->sent_ns);
     r->n = r->n_jobs = 0;
     for (size_t i = 0; i < due.n && i < HF_DUE_SCHEDULES && r->n_jobs < JOBS_MAX; i++) {
         hf_cron_due_one one;

@@ -169,6 +169,9 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     printf("created   %s\n", job->created_ms == 0 ? "unknown" : moment);
     if (job->priority != HF_PRIORITY_NORMAL)
         printf("priority  %s\n", hf_priority_name(job->priority));
+    hf_out_moment(job->scheduled_ms, now_ms, moment);
+    if (job->scheduled_ms != 0)
+        printf("tick      %s\n", moment);
     print_due(job, now_ms);
     hf_out_moment(job->start_by_ms, now_ms, moment);
     if (job->start_by_ms != 0)

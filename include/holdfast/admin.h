@@ -209,6 +209,7 @@ typedef struct hf_job_info {
                             0: it does not expire */
     char unique[HF_UNIQUE_MAX + 1]; /* its unique key, or "" */
     char follows[HF_ID_SIZE];       /* of a parked job: the holder of its key; else "" */
+    int64_t scheduled_ms; /* the tick of the schedule that made it; 0: none did */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 

@@ -52,20 +52,30 @@ local function tick(at, id, state)
   local value = call('HGET', CRON, id)
   local head, next, n = cjson.decode(string.match(value, '^[^\n]*')), ARGV[at + 3], ARGV[at + 6] + 0
   local records, times = {}, {}
+  local function flush()
+    if #records > 0 then
+      accept(records, times)
+    end
+    records, times = {}, {}
+  end
   call('HSET', CRON_STATE, id, cjson.encode(state)) -- first of all: a full Redis refuses it
   for k = at + 7, at + 4 + 3 * n, 3 do
+    if head.overlap ~= 'allow' then
+      flush() -- the next one may overlap with this job
+    end
     if head.limit and (state.accepted or 0) >= head.limit then
       break
     elseif overlap(head.overlap, state.job) then
       state.job, state.tick = ARGV[k], ARGV[k + 1] + 0
       state.accepted = (state.accepted or 0) + 1
-      records = { state.job, record_of(value, id, state.tick) }
-      times = { ARGV[k + 2] + 0, state.job }
-      accept(records, times)
+      local j = #records
+      records[j + 1], records[j + 2] = state.job, record_of(value, id, state.tick)
+      times[j + 1], times[j + 2] = ARGV[k + 2] + 0, state.job
     else
       state.skipped = (state.skipped or 0) + 1
     end
   end
+  flush()
   state.from, state.dropped = ARGV[at + 4] + 0, (state.dropped or 0) + ARGV[at + 5]
   call('HSET', CRON_STATE, id, cjson.encode(state))
   if next == '' or head.limit and (state.accepted or 0) >= head.limit then

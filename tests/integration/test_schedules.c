@@ -102,7 +102,7 @@ static void of_several_workers_one_decides_on_a_tick(void **state)
 {
     char gen[32];
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    put((hf_schedule){.id = "s", .every_ms = 3600000, .overlap = HF_OVERLAP_ALLOW});
     int64_t now = hf_queue_fixture_now(&q);
     make_due("s", now - 10);
     gen_of("s", gen);
@@ -514,6 +514,41 @@ static void a_busy_worker_takes_ticks_as_well(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+static bool note_id(const hf_schedule_info *schedule, void *arg)
+{
+    unsigned *seen = arg;
+    assert_string_equal(schedule->queue, "q");
+    *seen |= 1U << (schedule->id[1] - '0');
+    return true;
+}
+
+/* Each in the shard of its id, with its jobs. */
+static void schedules_of_a_divided_queue_are_in_its_shards(void **state)
+{
+    static const char *const ids[] = {"s0", "s1", "s2", "s3", "s4", "s5"};
+    hf_schedule file = {
+        HF_SCHEDULE_INIT, .id = "s7",      .queue = "q",     .every_ms = 200,
+        .type = "t",      .payload = "ok", .payload_len = 2, .overlap = HF_OVERLAP_ALLOW};
+    hf_worker_opts opts = options_of(&file, 1);
+    unsigned seen = 0;
+    char job[HF_ID_SIZE];
+    (void)state;
+    assert_int_equal(hf_admin_divide(q.admin, "q", 4, NULL), HF_OK);
+    for (size_t i = 0; i < HF_COUNT(ids); i++)
+        put((hf_schedule){.id = ids[i], .every_ms = 3600000});
+    hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=done") >= 3);
+    assert_int_equal(hf_admin_schedules(q.admin, "q", note_id, &seen, NULL), HF_OK);
+    assert_int_equal(seen, 0xbf);
+    assert_true(info_of("s7").accepted >= 3);
+    assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s2", job, NULL), HF_OK);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s7", NULL), HF_OK);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s7", NULL), HF_GONE);
+    EVENTUALLY(5000, hf_worker_fixture_said(&worker, job) >= 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron"), 0);
+}
+
 static void copy_zone(const char *name, const char *folder)
 {
     char from[256], fresh[256], to[256];
@@ -577,6 +612,7 @@ int main(void)
         TEST(a_handler_learns_the_time_of_its_tick),
         TEST(a_reload_changes_the_schedules_of_the_file),
         TEST(a_busy_worker_takes_ticks_as_well),
+        TEST(schedules_of_a_divided_queue_are_in_its_shards),
         TEST(a_zone_that_is_replaced_counts_from_the_next_tick_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
