@@ -167,7 +167,7 @@ static hf_zone *zone_of(const char *rule)
     const size_t header = 44, part = header + 6 + 4;
     hf_zone *zone = NULL;
     for (int i = 0; i < 2; i++) { /* the first part is not read; both have one type */
-        memmove(file + (size_t)i * part, file, 5);
+        memcpy(file + (size_t)i * part, "TZif3", sizeof "TZif3");
         file[(size_t)i * part + 39] = 1;
         file[(size_t)i * part + 43] = 4;
     }
