@@ -25,7 +25,8 @@ enum {
     HF_CLAIM_MAX = 1000,                    /* jobs in one claim */
     HF_CLAIM_BYTES = 8 << 20,               /* bytes of records in one claim */
     HF_VERDICTS_MAX = 1000,                 /* jobs in one verdict or renewal */
-    HF_REWRITES_MAX = 250, /* in one that rewrites records: all but complete */
+    HF_REWRITES_MAX = 250, /* in one that rewrites records, or keeps results: all but
+                              complete */
     HF_QUEUES_MAX = 64,    /* queues of one worker */
     HF_SLOTS_MAX =
         2 * HF_QUEUES_MAX /* with their shards, and with those that it leaves */

@@ -392,8 +392,7 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
 {
     size_t n = outbox_of(served)->resent[op].n + outbox_of(served)->fresh[op].n,
            bytes = 0;
-    bool rewrites = op != HF_OP_COMPLETE && op != HF_OP_KEEP;
-    size_t most = rewrites ? HF_REWRITES_MAX : HF_VERDICTS_MAX;
+    size_t most = op == HF_OP_COMPLETE ? HF_VERDICTS_MAX : HF_REWRITES_MAX;
     if (n > most)
         n = most;
     batch *b = malloc(sizeof *b + n * sizeof(hf_run *));
@@ -404,7 +403,8 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
         hf_run *run = hf_run_pop(&outbox_of(served)->resent[op]);
         if (run == NULL)
             run = hf_run_pop(&outbox_of(served)->fresh[op]);
-        bytes += rewrites ? run->record.payload.len : run->words.len;
+        if (op != HF_OP_COMPLETE)
+            bytes += op == HF_OP_KEEP ? run->words.len : run->record.payload.len;
         b->runs[b->n++] = run;
     }
     return b;

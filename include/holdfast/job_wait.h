@@ -37,10 +37,10 @@ typedef struct hf_waits_opts {
 enum { HF_WAITS_MAX = 10000 }; /* at a time */
 
 /* How it ended. HF_OK: it is done, or there is no such job. HF_DEAD: `detail` is its
- * error. HF_CANCEL: it was cancelled, deleted or purged. HF_TIMEOUT: at the deadline it
- * waited or ran. HF_CLOSED: hf_waits_close() came first. Any other: Redis refused for a
- * reason that does not pass. All text and bytes are borrowed until the callback returns.
- */
+ * error. HF_CANCEL: it was cancelled, deleted or purged. HF_EXPIRED: it did not start in
+ * time. HF_TIMEOUT: at the deadline it waited or ran. HF_CLOSED: hf_waits_close() came
+ * first. Any other: Redis refused for a reason that does not pass. All text and bytes are
+ * borrowed until the callback returns. */
 typedef struct hf_job_end {
     size_t size; /* the library sets it */
     hf_err err;

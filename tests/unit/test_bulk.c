@@ -247,6 +247,24 @@ static void base64_is_read_strictly(void **state)
     assert_memory_equal(out, "\xFB\xFF", 2);
 }
 
+/* The vectors of RFC 4648, section 10. */
+static void bytes_become_base64(void **state)
+{
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        char *text = hf_base64_encode(pairs[i][0], strlen(pairs[i][0]));
+        assert_string_equal(text, pairs[i][1]);
+        free(text);
+    }
+}
+
 /* ---- blocks ---- */
 
 typedef struct seen {
@@ -512,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_json_payload_is_passed_on_byte_for_byte),
         cmocka_unit_test(a_text_is_its_characters_and_base64_its_bytes),
         cmocka_unit_test(every_key_of_a_job_is_read),
+        cmocka_unit_test(bytes_become_base64),
         cmocka_unit_test(numbers_of_a_priority_are_three_levels),
         cmocka_unit_test(a_bad_line_is_refused_with_what_was_expected),
         cmocka_unit_test(a_bad_option_is_refused_with_what_was_expected),

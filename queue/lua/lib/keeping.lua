@@ -29,5 +29,5 @@ local function forget_kept(ids)
 end
 
 local function forget_over()
-  return forget_kept(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, 1000))
+  return forget_kept(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, 500))
 end
