@@ -62,6 +62,8 @@ struct hf_served {
     hf_undated undated;
     bool schedules_put;        /* Redis knows those of the file (schedules.c) */
     uint64_t kept_ns;          /* when it was last told that the file names them */
+    unsigned puts;             /* requests for them under way, */
+    hf_err puts_err;           /* and why one of them failed; HF_OK: none has */
     bool reckoning;            /* a request about ticks is under way, */
     bool reckon_again;         /* and others became due meanwhile */
     uint64_t hold_until_ns;    /* nothing is asked of it; 0: it may be */

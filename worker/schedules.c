@@ -174,9 +174,17 @@ static void on_put(const hf_answer *answer, void *arg)
     hf_served *served = arg;
     bool written = false;
     hf_err err = hf_cron_put_read(answer, &written);
-    hf_site_registered(served, err, answer->detail);
+    if (err != HF_OK && err != HF_SHARDED)
+        served->puts_err = err;
     if (err != HF_OK)
         served->schedules_put = false;
+    if (--served->puts > 0) {
+        served->requests--;
+    } else { /* the last one tells the fate of all: each of them would be sent again */
+        err = served->puts_err;
+        served->puts_err = HF_OK;
+        hf_site_registered(served, err, answer->detail);
+    }
     if (written && served->worker->phase != HF_ENDED)
         hf_report_text(served->worker, HF_LOG_INFO, "Redis knows a schedule of the file",
                        "queue", served->queue.name);
@@ -200,6 +208,7 @@ static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const cha
     hf_err err =
         hf_op_cron_put(served->site->client, &served->queue, &args, on_put, served);
     served->requests += err == HF_OK ? 1 : 0;
+    served->puts += err == HF_OK ? 1 : 0;
     return err;
 }
 
@@ -370,7 +379,8 @@ void hf_schedules_checked(hf_served *served, bool ticks)
 {
     if (ticks)
         hf_schedules_due(served);
-    if (served->schedules_put && !hf_queue_is(served->state, HF_Q_GONE) &&
+    if (served->schedules_put && served->puts == 0 &&
+        !hf_queue_is(served->state, HF_Q_GONE) &&
         hf_boot_ns() - served->kept_ns >= KEEP_MS * HF_MS_NS &&
         put_all(served, "keep") != HF_OK)
         served->kept_ns = 0;

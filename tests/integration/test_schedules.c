@@ -498,6 +498,29 @@ static void a_reload_changes_the_schedules_of_the_file(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* Redis does not know the script: all is sent once more, and as news. */
+static void a_worker_that_starts_after_a_flush_of_scripts_writes_its_file(void **state)
+{
+    enum { SCHEDULES = 20 };
+    hf_schedule schedules[SCHEDULES];
+    char ids[SCHEDULES][8];
+    (void)state;
+    assert_int_equal(put_file("start", "old", 0), HF_OK);
+    for (int i = 0; i < SCHEDULES; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], i == 0 ? "s" : "s%d", i);
+        schedules[i] = (hf_schedule){HF_SCHEDULE_INIT, .id = ids[i], .queue = "q",
+                                     .every_ms = 7200000, .type = "t"};
+    }
+    assert_string_equal(hf_fixture_command(&q.redis, "SCRIPT FLUSH"), "OK");
+    assert_string_equal(hf_fixture_command(&q.redis, "CONFIG RESETSTAT"), "OK");
+    hf_worker_opts opts = options_of(schedules, SCHEDULES);
+    hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
+    EVENTUALLY(10000, hf_fixture_number(&q.redis, "HLEN hf:{q}:cron") == SCHEDULES);
+    assert_int_equal(info_of("s").every_ms, 7200000);
+    assert_true(hf_fixture_calls(&q.redis, "evalsha") < 4 * SCHEDULES);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* Only its check comes to it: its slots are all in use. */
 static void a_busy_worker_takes_ticks_as_well(void **state)
 {
@@ -571,7 +594,11 @@ static void copy_zone(const char *name, const char *folder)
 /* At a tick the worker looks whether it still is one. */
 static void a_zone_that_is_replaced_counts_from_the_next_tick_on(void **state)
 {
+    const int64_t day_ms = 86400000;
     (void)state;
+    /* Ten minutes after midnight: no noon of either zone is near. */
+    hf_fixture_clock_jump(&q.redis,
+                          day_ms - hf_queue_fixture_now(&q) % day_ms + day_ms / 144);
     assert_int_equal(setenv("TZDIR", q.redis.dir, 1), 0);
     copy_zone("Asia/Tokyo", q.redis.dir);
     put((hf_schedule){.id = "s", .cron = "0 12 * * *", .tz = "Home"});
@@ -611,6 +638,7 @@ int main(void)
         TEST(two_workers_make_one_job_of_each_tick),
         TEST(a_handler_learns_the_time_of_its_tick),
         TEST(a_reload_changes_the_schedules_of_the_file),
+        TEST(a_worker_that_starts_after_a_flush_of_scripts_writes_its_file),
         TEST(a_busy_worker_takes_ticks_as_well),
         TEST(schedules_of_a_divided_queue_are_in_its_shards),
         TEST(a_zone_that_is_replaced_counts_from_the_next_tick_on),
