@@ -68,7 +68,8 @@ class Model:
         entry = self.entries[key]
         job, start = self.jobs[entry.parked], max(now, least)
         job.state, job.due = "waits", max(job.due, start)
-        self.entries[key] = Entry(job, self.window(job, start), entry.first)
+        self.entries[key] = Entry(job, self.window(job, start),
+                                  entry.first if "debounce" in job.options else 0)
 
     def leave(self, job_id, how, now):
         job = self.jobs[job_id]
@@ -97,6 +98,8 @@ class Model:
         if entry and entry.holder == job_id and entry.parked:
             self.unpark(job.key, now, max(due, entry.window))
             self.leave(job_id, "replaced", now)
+        elif entry and entry.holder == job_id:
+            entry.first = 0 # a debounce counts from what comes now
         elif job.key and job.until == "start" and not self.holder(job.key, now)[0]:
             self.entries[job.key] = Entry(job, 0, 0)
 

@@ -72,7 +72,8 @@ local function unpark(key, e, least)
   call('ZREM', WINDOWS, key)
   call('ZADD', home, string.format('%.0f', math.max(due, from)), id)
   call('HSET', UNIQUE, key,
-    text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from), first = e.first }))
+    text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from),
+      first = head.debounce and e.first or 0 }))
 end
 
 -- The holder of a key does not hold it any more; `voids`: its window ends as well.

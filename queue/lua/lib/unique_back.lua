@@ -14,6 +14,10 @@ local function back_to_wait(id, set, due)
     leave('replaced', { id }, set)
   elseif e and e.id == id then
     call('ZREM', WINDOWS, key)
+    if e.first > 0 then -- a debounce counts from what comes now
+      e.first = 0
+      call('HSET', UNIQUE, key, text_of(e))
+    end
   elseif keeps_of(head) == 's' and not (e and holder_of(key)) then
     call('HSET', UNIQUE, key, text_of({ id = id, keeps = 's', window = 0, first = 0 }))
   end
