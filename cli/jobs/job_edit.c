@@ -40,6 +40,9 @@ static int tell(const hf_cli *cli, hf_err err, const hf_job_info *job)
     if (err == HF_DEAD)
         return hf_cli_say(cli, HF_EXIT_NO, "",
                           "%s is dead: only a waiting job is changed", job->id);
+    if (err == HF_PARKED)
+        return hf_cli_say(cli, HF_EXIT_NO, "",
+                          "%s is parked: enqueue it again with its unique key", job->id);
     if (err == HF_GONE)
         return hf_job_not_found(cli, job->queue);
     if (err != HF_OK)

@@ -286,8 +286,8 @@ typedef struct hf_job_edit {
 #define HF_JOB_EDIT_INIT HF_STRUCT_INIT(hf_job_edit)
 
 /* Changes a job that waits, also one that waits for its next attempt. What may expire
- * does so as if it had been due at the new time from the beginning. HF_RUNNING, HF_DEAD:
- * it does not wait, and nothing changes. HF_GONE: there is no such job. */
+ * does so as if it had been due at the new time from the beginning. HF_RUNNING, HF_DEAD,
+ * HF_PARKED: it does not wait, and nothing changes. HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_edit(hf_admin *admin, const char *queue,
                                          const char *id, const hf_job_edit *edit,
                                          char detail[HF_DETAIL_SIZE]);

@@ -7,11 +7,13 @@
 --  ARGV[4]  priority    '': as it is; else high, normal or low
 --  ARGV[5]  replace     1: the payload, by the next argument; 0: it stays
 --  ARGV[6]  payload
---  returns  {OK, now} | {RUNS, now} | {IS_DEAD, now} | {GONE, now} | {LATE, now}
+--  returns  {OK, now} | {RUNS, now} | {IS_DEAD, now} | {WAITS_FOR, now} (it is parked) | {GONE, now}
+--           | {LATE, now}
 --           Sent twice: the same, and a delay begins with the second.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
+--- @include "lib/key_unique.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
@@ -41,7 +43,7 @@ local set, score = waits_in(id)
 local record = set and call('HGET', JOBS, id)
 if not record then
   local code = call('ZSCORE', RUNNING, id) and RUNS or call('ZSCORE', DEAD, id) and IS_DEAD
-  return { code or GONE, now }
+  return { code or call('ZSCORE', PARKED, id) and WAITS_FOR or GONE, now }
 end
 if due ~= '' then
   at = at <= 0 and later(now - at) or at

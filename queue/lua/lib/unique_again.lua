@@ -1,6 +1,5 @@
 -- unique_again.lua - dead jobs that run again.
 --- @include "lib/unique_holder.lua"
-local WAITS_FOR = -14 -- of a parked job
 
 -- A dead job takes its unique key again. False: another one holds it.
 local function take_again(id, key, head)

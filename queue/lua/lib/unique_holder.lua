@@ -25,7 +25,7 @@ local function holder_of(key)
     local value = call('HGET', UNIQUE, key)
     local e = entry_of(value)
     local state, set = nil, nil
-    if e and expire_late(e.id) then
+    if e and expire_late(e.id, 'l') then -- it may wait at any level
       value = call('HGET', UNIQUE, key)
       e = entry_of(value)
     end

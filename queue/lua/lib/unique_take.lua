@@ -3,11 +3,10 @@
 --- @include "lib/later.lua"
 --- @include "lib/unique_holder.lua"
 --- @include "lib/ask_to_cancel.lua"
-local PARKED_CODE = -14
 
 -- What the answer says of each job that met another one: place, how, id, state. how: `skipped` and
 -- `replaced`: that job stands for it; `parked`: it waits for that job. state of that job: EXISTS (it
--- waits), RUNS, IS_DEAD, PARKED_CODE, or GONE (it has ended, and its window has not).
+-- waits), RUNS, IS_DEAD, WAITS_FOR, or GONE (it has ended, and its window has not).
 local conflicts_met = {}
 
 local function met(k, how, id, state)
@@ -79,7 +78,7 @@ local function take_key(job)
       ask_to_cancel(e.id)
     end
     if parked then
-      return nil, met(job.place, 'replaced', parked, PARKED_CODE)
+      return nil, met(job.place, 'replaced', parked, WAITS_FOR)
     end
     return nil, met(job.place, 'parked', e.id, state)
   end
