@@ -122,6 +122,10 @@ static const hf_opt enqueue_opts[] = {
      .max = HF_DELAY_MAX_MS,
      .help = "accept one job with its key in this time, and skip the others; needs "
              "--unique"},
+    {.name = "on-dead",
+     .kind = HF_OPT_TEXT,
+     .value = "TYPE",
+     .help = "enqueue a job of this type when the job dies, with JSON about the death"},
     {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
     {.name = "result",
      .help =
@@ -243,8 +247,9 @@ static const hf_command commands[] = {
          "file with one JSON object per line: type, payload (a text, or any JSON value, "
          "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
          "at, id, max_attempts, timeout, priority, keep, start_within, expired, unique, "
-         "unique_until, unique_for, on_conflict, debounce, max_wait, throttle. It sends "
-         "blocks of at most 10,000 "
+         "unique_until, unique_for, on_conflict, debounce, max_wait, throttle, on_dead. "
+         "It "
+         "sends blocks of at most 10,000 "
          "lines of one "
          "queue, each all or none (with ids of your own in a queue with shards: for each "
          "shard). After a failure, send the file again with --run R and "

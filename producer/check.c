@@ -105,6 +105,8 @@ static hf_err check_unique(const hf_job *job, size_t i, char *detail)
 
 static hf_err check_options(const hf_job *job, size_t i, char *detail)
 {
+    if (job->on_dead != NULL && !hf_name_ok(job->on_dead))
+        return bad_name(detail, i, "on_dead", job->on_dead);
     if ((unsigned)job->priority > HF_PRIORITY_LOW)
         return hf_say(detail, HF_INVALID,
                       "job %zu: expected a priority of hf_priority, found %u", i,
@@ -157,6 +159,8 @@ size_t hf_job_bytes(const hf_job *job)
     size_t options = hf_record_has_options(job) ? HF_OPTIONS_OVERHEAD : 0;
     if (job->unique != NULL)
         options += HF_UNIQUE_ESCAPED * strlen(job->unique);
+    if (job->on_dead != NULL)
+        options += strlen(job->on_dead) + HF_ON_DEAD_OVERHEAD;
     return id + strlen(job->type) + job->payload_len + HF_JOB_OVERHEAD + options;
 }
 

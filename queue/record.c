@@ -16,7 +16,7 @@
 #include "base/id.h"
 #include "redis/args.h"
 
-enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 480, DIGITS_MAX = 18 };
+enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18 };
 
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
@@ -80,7 +80,7 @@ static size_t put_number(char *out, size_t at, const char *name, int64_t value)
 bool hf_record_has_options(const hf_job *job)
 {
     return job->priority != HF_PRIORITY_NORMAL || job->start_within_ms != 0 ||
-           job->unique != NULL;
+           job->unique != NULL || job->on_dead != NULL;
 }
 
 static size_t put_word(char *out, size_t at, const char *name, const char *word)
@@ -127,6 +127,11 @@ static size_t put_options(char *out, size_t at, const hf_job *job)
         at = put_number(out, at, ",\"start_within\":", job->start_within_ms);
     if (job->expired == HF_EXPIRED_DEAD)
         at = put(out, at, ",\"expired\":\"dead\"", 17);
+    if (job->on_dead != NULL) {
+        at = put(out, at, ",\"on_dead\":\"", 12);
+        at = put(out, at, job->on_dead, strlen(job->on_dead));
+        at = put(out, at, "\"", 1);
+    }
     return job->unique != NULL ? put_unique(out, at, job) : at;
 }
 

@@ -194,6 +194,11 @@ static hf_err take_start_within(reader *r, const value *v)
     return HF_OK;
 }
 
+static hf_err take_on_dead(reader *r, const value *v)
+{
+    return take_name(r, v, &r->out->job.on_dead);
+}
+
 static hf_err take_expired(reader *r, const value *v)
 {
     const char *text = text_of(v);
@@ -274,6 +279,7 @@ static const struct {
     {"keep", take_keep},
     {"start_within", take_start_within},
     {"expired", take_expired},
+    {"on_dead", take_on_dead},
     {"unique", take_unique},
     {"unique_until", take_until},
     {"unique_for", take_unique_for},
@@ -293,8 +299,8 @@ static hf_err take_field(reader *r, const value *v)
         r, HF_INVALID,
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
         "max_attempts, timeout, priority, keep, start_within, expired, unique, "
-        "unique_until, unique_for, on_conflict, debounce, max_wait, throttle), found "
-        "'%.60s'",
+        "unique_until, unique_for, on_conflict, debounce, max_wait, throttle, on_dead), "
+        "found '%.60s'",
         v->name);
 }
 

@@ -80,6 +80,7 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->keep_ms =
         hf_argv_number(args, "keep", hf_argv_has(args, "result") ? KEEP_MS : 0);
     job->start_within_ms = hf_argv_number(args, "start-within", 0);
+    job->on_dead = hf_argv_text(args, "on-dead");
     if (hf_argv_has(args, "expired") &&
         strcmp(hf_argv_text(args, "expired"), "dead") == 0)
         job->expired = HF_EXPIRED_DEAD;
@@ -90,6 +91,8 @@ static int take_options(const hf_cli *cli, hf_job *job)
     int code = hf_cli_check_name(cli, "a type", job->type);
     if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a job's id", job->id);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_check_name(cli, "a type", job->on_dead);
     return code;
 }
 
@@ -300,10 +303,10 @@ static void on_progress(uint64_t bytes_read, void *arg)
 static int check_bulk_usage(const hf_cli *cli)
 {
     static const char *const single[] = {
-        "in",       "at",       "id",           "max-attempts", "timeout",
-        "priority", "keep",     "start-within", "expired",      "wait",
-        "result",   "unique",   "unique-until", "unique-for",   "on-conflict",
-        "debounce", "max-wait", "throttle"};
+        "in",          "at",       "id",           "max-attempts", "timeout",
+        "priority",    "keep",     "start-within", "expired",      "on-dead",
+        "wait",        "result",   "unique",       "unique-until", "unique-for",
+        "on-conflict", "debounce", "max-wait",     "throttle"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "

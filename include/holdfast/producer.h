@@ -118,6 +118,8 @@ typedef struct hf_job {
     int64_t max_wait_ms;   /* but so long after the first one at the latest; required */
     int64_t throttle_ms;   /* 0: none; as unique_for_ms, with SKIP or NEXT: at most one in
                               this time */
+    const char *on_dead;   /* the type of a job that is enqueued when this one dies: its
+                              payload tells of the death in JSON; NULL: none */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 

@@ -76,7 +76,8 @@ static void every_key_of_a_job_is_read(void **state)
     static const char text[] =
         "{\"type\":\"mail\",\"queue\":\"q\",\"id\":\"i-1\",\"in\":\"10s\","
         "\"max_attempts\":7,\"timeout\":\"1m\",\"priority\":\"high\","
-        "\"keep\":\"1h\",\"start_within\":\"10m\",\"expired\":\"dead\"}";
+        "\"keep\":\"1h\",\"start_within\":\"10m\",\"expired\":\"dead\",\"on_dead\":\"t."
+        "died\"}";
     char detail[HF_BULK_DETAIL_SIZE];
     hf_bulk_line l;
     assert_int_equal(hf_bulk_line_read(&l, text, strlen(text), PAYLOAD_MAX, detail),
@@ -92,6 +93,7 @@ static void every_key_of_a_job_is_read(void **state)
     assert_int_equal(l.job.keep_ms, 3600000);
     assert_int_equal(l.job.start_within_ms, 600000);
     assert_int_equal(l.job.expired, HF_EXPIRED_DEAD);
+    assert_string_equal(l.job.on_dead, "t.died");
     hf_bulk_line_done(&l);
     static const char at[] = "{\"type\":\"t\",\"at\":\"@1700000000.5\"}";
     assert_int_equal(hf_bulk_line_read(&l, at, strlen(at), PAYLOAD_MAX, detail), HF_OK);

@@ -9,7 +9,9 @@
 -- To `dead`, out of `set`; nil: it is in none. ran: ms of the attempt of this worker that failed; nil: none
 -- did.
 local function bury(set, id, record, reason, text, worker, ran)
+  local line
   record = rewrite(record, function(head)
+    line = head
     if ran then
       note_attempt(head, worker, ran, text)
     end
@@ -18,4 +20,8 @@ local function bury(set, id, record, reason, text, worker, ran)
   leave('dead', { id }, set, set == RUNNING and { LOCK .. id }, reason == 'expired')
   call('HSET', JOBS, id, record)
   call('ZADD', DEAD, stamp, id)
+  if type(line.on_dead) == 'string' then
+    --- @include "lib/announce.lua"
+    announce(id, line)
+  end
 end

@@ -23,6 +23,11 @@ local function is_key(value)
   return type(value) == 'string' and #value >= 1 and #value <= 256, 'as its %s a text of 1 to 256 bytes'
 end
 
+local function is_type(value)
+  local good = type(value) == 'string' and #value <= 128 and string.find(value, '^[%w%._:%-]+$')
+  return good, 'as its %s a type, 1 to 128 of A-Z a-z 0-9 . _ : -'
+end
+
 -- Each with a function that tells whether a value of it is right, and what was expected.
 local OPTIONS = {
   { 'priority', one_of('high', 'low') }, { 'start_within', a_time }, { 'expired', one_of('dead') },
@@ -33,6 +38,7 @@ local OPTIONS = {
   { 'debounce', a_time },
   { 'max_wait', a_time },
   { 'throttle', a_time },
+  { 'on_dead', is_type },
 }
 
 -- The first option that is wrong, and what was expected; nil: all are as they should be.

@@ -1,0 +1,144 @@
+/* test_on_dead.c - a job about a death is accepted in the moment of the death, once,
+ * however the job died. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/queue_fixture.h"
+
+static hf_queue_fixture fixture;
+static char detail[HF_DETAIL_SIZE];
+
+enum { WAIT_MS = 15000 };
+
+static void put(const char *id, const char *options)
+{
+    char record[256];
+    int len = snprintf(record, sizeof record,
+                       "{\"type\":\"t\",\"on_dead\":\"t.died\"%s}\n", options);
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    const hf_enqueue_item item = {id, 1, {record, (size_t)len}};
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1), HF_OK);
+}
+
+static void claim_one(const char *id)
+{
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, id);
+}
+
+static void bury(const char *id)
+{
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {
+        .id = id, .error = {"no \"good\"", 9}, .reason = "handler", .counts = true};
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item), HF_OK);
+}
+
+static const char *payload_of(const char *id)
+{
+    static char text[512];
+    const char *record = hf_fixture_command(&fixture.redis, "HGET hf:{q}:jobs %s", id);
+    const char *payload = strchr(record, '\n');
+    (void)snprintf(text, sizeof text, "%s", payload != NULL ? payload + 1 : "");
+    return text;
+}
+
+static void it_tells_of_the_death(void **state)
+{
+    (void)state;
+    put("one", "");
+    claim_one("one");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:wake");
+    bury("one");
+    assert_string_equal(payload_of("one.dead"),
+                        "{\"id\":\"one\",\"type\":\"t\",\"queue\":\"q\",\"reason\":"
+                        "\"handler\",\"error\":\"no \\\"good\\\"\",\"attempts\":1}");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:wake baton"), 0);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "enqueued"), 2);
+    claim_one("one.dead");
+    assert_string_equal(fixture.jobs[0].type, "t.died");
+    bury("one.dead"); /* its own death makes none */
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 2);
+}
+
+static void it_is_accepted_once(void **state)
+{
+    (void)state;
+    put("one", "");
+    claim_one("one");
+    bury("one");
+    assert_int_equal(hf_admin_retry(fixture.admin, "q", "one", detail), HF_OK);
+    claim_one("one.dead");
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one.dead", NULL), HF_OK);
+    claim_one("one");
+    bury("one"); /* the second death is told as well */
+    assert_int_equal(hf_admin_retry(fixture.admin, "q", "one", detail), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, 0), 2);
+    bury("one"); /* but not while the word on the last one is still there */
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 2);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "enqueued"), 3);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one.dead", NULL), HF_OK);
+}
+
+static void a_retry_is_no_death(void **state)
+{
+    (void)state;
+    put("one", "");
+    claim_one("one");
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {.id = "one", .error = {"x", 1}};
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_RETRY, &args, &item),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "enqueued"), 1);
+}
+
+static void a_poison_death_is_told(void **state)
+{
+    hf_claim_args args = hf_queue_fixture_claim_args("other", 1, 0);
+    (void)state;
+    put("one", "");
+    claim_one("one");
+    args.poison = 1;
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 2 one");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    (void)hf_queue_fixture_claim_with(&fixture, &args);
+    assert_non_null(strstr(payload_of("one.dead"), "\"reason\":\"poison\""));
+}
+
+static void an_expired_death_is_told(void **state)
+{
+    (void)state;
+    put("one", ",\"start_within\":1,\"expired\":\"dead\"");
+    put("two", ",\"start_within\":600000,\"expired\":\"dead\"");
+    EVENTUALLY(WAIT_MS,
+               hf_admin_cancel(fixture.admin, "q", "one", NULL, detail) == HF_DEAD);
+    assert_non_null(strstr(payload_of("one.dead"), "\"reason\":\"expired\""));
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:wake baton"), 0);
+}
+
+static void a_long_id_is_cut(void **state)
+{
+    char id[HF_ID_SIZE];
+    (void)state;
+    memset(id, 'x', sizeof id - 1);
+    id[sizeof id - 1] = '\0';
+    put(id, "");
+    claim_one(id);
+    bury(id);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(strlen(fixture.jobs[0].id), HF_NAME_MAX);
+    assert_string_equal(fixture.jobs[0].type, "t.died");
+}
+
+#define TEST(name) HF_ADMIN_TEST(name, &fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_tells_of_the_death),    TEST(it_is_accepted_once),
+        TEST(a_retry_is_no_death),      TEST(a_poison_death_is_told),
+        TEST(an_expired_death_is_told), TEST(a_long_id_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
