@@ -321,6 +321,26 @@ static void a_handler_gives_a_result(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+static void a_reload_changes_what_is_kept(void **state)
+{
+    const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "q", .keep_ms = HOUR};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = &queue, .n_queues = 1};
+    (void)state;
+    start(0);
+    hf_queue_fixture_put(&fixture, "before", "j", 0);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
+    hf_worker_fixture_fill(&worker, hf_fixture_url(&fixture.redis), &opts);
+    must(hf_worker_reload(worker.worker, &opts, NULL, 0, detail));
+    EVENTUALLY(15000, hf_worker_reloads(worker.worker) == 1);
+    assert_true(hf_worker_reload_taken(worker.worker));
+    assert_int_equal(hf_worker_fixture_said(&worker, "key=queues[].keep.done name=q"), 1);
+    hf_queue_fixture_put(&fixture, "after", "j", 0);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 2);
+    assert_string_equal(result_of("before"), "<HF_GONE>");
+    assert_string_equal(result_of("after"), "{\"n\":[1,2]}");
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* Its own word is the first. */
 static void a_job_says_how_long_it_is_kept(void **state)
 {
@@ -368,6 +388,7 @@ int main(void)
         TEST(a_purge_removes_what_is_kept),
         TEST(done_jobs_are_listed_in_their_order),
         TEST(a_handler_gives_a_result),
+        TEST(a_reload_changes_what_is_kept),
         TEST(a_job_says_how_long_it_is_kept),
         TEST(a_result_of_a_queue_that_keeps_none_is_dropped),
     };
