@@ -107,6 +107,21 @@ static void read_history(hf_job_info *out, hf_bytes line)
     json_decref(root);
 }
 
+/* {progress, bytes of the checkpoint, runs with a log}, or nothing. */
+static void read_marks(hf_job_info *out, const hf_reply *marks)
+{
+    const char *progress = hf_reply_text(hf_reply_at(marks, 0));
+    char *note;
+    out->checkpoint_len = (size_t)hf_reply_int(hf_reply_at(marks, 1));
+    out->logs = (size_t)hf_reply_int(hf_reply_at(marks, 2));
+    out->has_progress = progress[0] != '\0' && out->state == HF_STATE_RUNNING;
+    if (!out->has_progress)
+        return;
+    out->progress = (uint32_t)strtoul(progress, &note, 10);
+    note += *note == ' ' ? 1 : 0;
+    copy(out->note, sizeof out->note, (hf_bytes){note, strlen(note)});
+}
+
 /* The elements of an answer from `first` on: score, record, payload bytes, token, lease,
  * crashes; and in place `kept` until when a done job is kept. */
 static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
@@ -168,6 +183,7 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept, int64
                                                : HF_STATE_RUNNING;
     copy(info->follows, sizeof info->follows,
          hf_reply_bytes(hf_reply_at(reply, kept + 1)));
+    read_marks(info, hf_reply_at(reply, kept + 2));
     hf_err err = read_info(info, reply, 3, kept);
     if (err != HF_OK)
         return err;
@@ -347,6 +363,7 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
     *info = (hf_job_info){HF_JOB_INFO_INIT, .state = p->state};
     copy(info->id, sizeof info->id, hf_reply_bytes(hf_reply_at(entry, 0)));
     memcpy(info->queue, p->queue.name, sizeof info->queue);
+    read_marks(info, hf_reply_at(entry, 8));
     hf_err err = read_info(info, entry, 1, 7);
     if (err != HF_OK)
         return err;

@@ -65,6 +65,7 @@ int hf_cmd_job_show(hf_cli *cli);
 int hf_cmd_job_list(hf_cli *cli);
 int hf_cmd_job_why(hf_cli *cli);
 int hf_cmd_job_result(hf_cli *cli);
+int hf_cmd_job_logs(hf_cli *cli);
 int hf_cmd_job_retry(hf_cli *cli);
 int hf_cmd_job_edit(hf_cli *cli);
 int hf_cmd_job_cancel(hf_cli *cli);

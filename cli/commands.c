@@ -287,6 +287,18 @@ static const hf_command commands[] = {
              "newline, anything else unchanged, and nothing if there is no result. With "
              "--json \"result\" is the value, or \"result_base64\" the bytes. Fails (1) "
              "if the job is not done, not kept any more, or unknown."},
+    {.name = "job logs",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = hf_opts_logs,
+     .run = hf_cmd_job_logs,
+     .section = "jobs",
+     .help = "print what the runs of a job have written to their logs",
+     .more =
+         "Redis keeps the last 64 KiB of each of the last 10 runs, until the job is "
+         "done or removed: the outputs of programs whose handler has `logs: true`, and "
+         "the lines of hf_run_log(). They are there within two seconds."},
     {.name = "job why",
      .operands = "ID",
      .min_operands = 1,

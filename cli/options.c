@@ -108,6 +108,13 @@ const hf_opt hf_opts_edit[] = {
      .help = "its new priority"},
     HF_OPT_END,
 };
+const hf_opt hf_opts_logs[] = {
+    FIND_OPT,
+    {.name = "follow",
+     .letter = 'f',
+     .help = "go on with what the job prints, until it has ended"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_cancel[] = {
     FIND_OPT,
     {.name = "wait",

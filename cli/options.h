@@ -45,6 +45,7 @@ extern const hf_opt hf_opts_workers[];
 extern const hf_opt hf_opts_show[];
 extern const hf_opt hf_opts_find[];
 extern const hf_opt hf_opts_edit[];
+extern const hf_opt hf_opts_logs[];
 extern const hf_opt hf_opts_cancel[];
 extern const hf_opt hf_opts_delete[];
 extern const hf_opt hf_opts_list[];

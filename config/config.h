@@ -51,6 +51,8 @@ typedef struct hf_config_handler {
     int64_t max_attempts; /* 0: that of `retry` */
     int64_t keep_ms;      /* 0: not at all */
     bool has_keep;        /* the file names it, else it is that of the queue */
+    int64_t contract;
+    int64_t logs; /* 0: no, 1: yes */
 } hf_config_handler;
 
 typedef struct hf_config_schedule {

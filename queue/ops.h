@@ -141,6 +141,7 @@ typedef struct hf_claimed_job {
     int64_t due_ms;   /* when it was due before the claim */
     uint32_t crashes; /* holders that died with it */
     hf_bytes record;
+    hf_bytes checkpoint; /* of an earlier run; empty: there is none */
 } hf_claimed_job;
 void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out);
 void hf_claimed_buried(const hf_claimed *claimed, size_t i, hf_bytes *id, hf_bytes *why);
@@ -216,7 +217,23 @@ typedef struct hf_renew_args {
     int64_t not_after;
     uint32_t alive_ms;
     hf_clock_view clock;
+    const struct hf_told *told; /* of the runs; n_told of them */
+    size_t n_told;
 } hf_renew_args;
+
+/* What a holder tells of one of its runs with a renewal. It counts only while the lock is
+ * held. Telling it twice does no harm. */
+typedef enum hf_told_kind {
+    HF_TOLD_PROGRESS,   /* `percent note` */
+    HF_TOLD_CHECKPOINT, /* `number checkpoint`: later ones have higher numbers */
+    HF_TOLD_LOG         /* `attempt from lines`: `from` bytes came before them */
+} hf_told_kind;
+
+typedef struct hf_told {
+    size_t place; /* of the run among the items */
+    hf_told_kind kind;
+    hf_bytes text;
+} hf_told;
 
 HF_MUSTCHECK hf_err hf_op_renew(hf_client *client, const hf_queue *queue,
                                 const hf_renew_args *args, const hf_renew_item *items,

@@ -11,8 +11,9 @@ enum {
     CLAIM_ARGS = 11,
     CLAIM_HEAD = 7, /* of its answer: the fields before the jobs */
     UNCLAIM_ARGS = 2,
-    RENEW_FIXED = 6,
-    RENEW_EACH = 2
+    RENEW_FIXED = 7,
+    RENEW_EACH = 2,
+    RENEW_TOLD = 3
 };
 
 /* ---- claim ---- */
@@ -103,16 +104,21 @@ hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
     return HF_OK;
 }
 
-/* Only jobs whose holder died are listed, and those are few. */
-static uint32_t crashes_of(const hf_claimed *claimed, hf_bytes id)
+/* Only jobs whose holder died, or that have a checkpoint, are listed, and those are few.
+ */
+static void read_marks(const hf_claimed *claimed, hf_claimed_job *out)
 {
     size_t n = hf_reply_len(claimed->crashes_);
-    for (size_t i = 0; i + 1 < n; i += 2) {
+    out->crashes = 0;
+    out->checkpoint = (hf_bytes){"", 0};
+    for (size_t i = 0; i + 2 < n; i += 3) {
         hf_bytes other = hf_reply_bytes(hf_reply_at(claimed->crashes_, i));
-        if (other.len == id.len && memcmp(other.ptr, id.ptr, id.len) == 0)
-            return (uint32_t)hf_reply_int(hf_reply_at(claimed->crashes_, i + 1));
+        if (other.len == out->id.len && memcmp(other.ptr, out->id.ptr, other.len) == 0) {
+            out->crashes = (uint32_t)hf_reply_int(hf_reply_at(claimed->crashes_, i + 1));
+            out->checkpoint = hf_reply_bytes(hf_reply_at(claimed->crashes_, i + 2));
+            return;
+        }
     }
-    return 0;
 }
 
 void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
@@ -124,7 +130,7 @@ void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
     out->record = hf_reply_bytes(ids != NULL ? hf_reply_at(claimed->records_, i)
                                              : hf_reply_at(all, at + 1));
     out->due_ms = hf_reply_int(hf_reply_is_array(due) ? hf_reply_at(due, i) : due);
-    out->crashes = crashes_of(claimed, out->id);
+    read_marks(claimed, out);
 }
 
 void hf_claimed_buried(const hf_claimed *claimed, size_t i, hf_bytes *id, hf_bytes *why)
@@ -146,13 +152,23 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
 
 /* ---- renew ---- */
 
+static void add_told(hf_args *a, const hf_told *told)
+{
+    hf_args_int(a, (int64_t)told->place + 1);
+    hf_args_text(a, told->kind == HF_TOLD_PROGRESS     ? "p"
+                    : told->kind == HF_TOLD_CHECKPOINT ? "c"
+                                                       : "l");
+    hf_args_bytes(a, told->text);
+}
+
 hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args *args,
                    const hf_renew_item *items, size_t n, uint32_t timeout_ms,
                    hf_answer_cb cb, void *arg)
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);
-    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n, RENEW_FIXED))
+    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n + RENEW_TOLD * args->n_told,
+                      RENEW_FIXED + args->n_told))
         return HF_NOMEM;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->lease_ms);
@@ -160,9 +176,12 @@ hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args
     hf_args_int(&a, args->alive_ms);
     hf_args_int(&a, args->clock.at_least_ms);
     hf_args_int(&a, args->clock.least_ms);
+    hf_args_int(&a, (int64_t)(RENEW_TOLD * args->n_told));
     for (size_t i = 0; i < n; i++) {
         hf_args_text(&a, items[i].id);
         hf_args_text(&a, items[i].fence);
     }
+    for (size_t i = 0; i < args->n_told; i++)
+        add_told(&a, &args->told[i]);
     return hf_queue_send(client, queue, &hf_lua_queue_renew, &a, timeout_ms, cb, arg);
 }

@@ -20,10 +20,12 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "worker/leader.h"
+#include "worker/marks.h"
 #include "worker/pool.h"
 #include "worker/programs.h"
 #include "worker/queues.h"
 #include "worker/report.h"
+#include "worker/result.h"
 #include "worker/running.h"
 #include "worker/running_state.h"
 #include "worker/shared.h"
@@ -185,6 +187,9 @@ static void on_program_done(const hf_program_result *result, void *arg)
         run->has_retry_in = true;
         run->delay_ms = result->retry_in_ms;
     }
+    if (result->result != NULL) /* if memory ran out, the job is done without it */
+        (void)!hf_result_set(run, result->result, result->result_len,
+                             result->result_is_json);
     hf_run_remove(&w->running->started, run);
     w->running->programs_out--;
     allow_threads(w);
@@ -237,6 +242,8 @@ static bool start_program(hf_worker *w, hf_run *run)
         .timeout_ms = run->timeout_ms,
         .scheduled_unix_ms = run->record.scheduled_ms,
         .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
+        .checkpoint = run->checkpoint.ptr,
+        .checkpoint_len = run->checkpoint.len,
     };
     run->started_ns = hf_boot_ns();
     hf_err err = hf_programs_start(w->running->programs, &run->handler->program, &job,
@@ -656,6 +663,25 @@ static void on_line(void *job_arg, int stream, const char *text, size_t len, voi
     hf_report(arg, ours ? HF_LOG_WARN : HF_LOG_INFO, "output", fields, HF_COUNT(fields));
 }
 
+static void on_output(void *job_arg, const char *bytes, size_t len, void *arg)
+{
+    hf_run *run = job_arg;
+    (void)arg;
+    if (run->handler->program.logs)
+        hf_marks_log(run, bytes, len);
+}
+
+/* Nothing is left of it if memory ran out: the next line may fit. */
+static void on_news(void *job_arg, const hf_said_news *news, void *arg)
+{
+    hf_run *run = job_arg;
+    (void)arg;
+    if (news->has_progress || news->note != NULL)
+        hf_marks_progress(run, news->has_progress ? &news->progress : NULL, news->note);
+    if (news->checkpoint != NULL)
+        (void)!hf_run_set_checkpoint(run, news->checkpoint, news->checkpoint_len);
+}
+
 static void on_denied(void *job_arg, void *arg)
 {
     const hf_run *run = job_arg;
@@ -694,6 +720,8 @@ hf_err hf_running_start(hf_worker *w, void (*returned)(void *arg))
         hf_programs_opts opts = {.minder_path = w->minder,
                                  .kill_grace_ms = w->opts.kill_grace_ms,
                                  .on_line = on_line,
+                                 .on_output = on_output,
+                                 .on_news = on_news,
                                  .on_denied = on_denied,
                                  .on_ready = on_minder,
                                  .arg = w};

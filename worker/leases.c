@@ -13,6 +13,7 @@
 #include "queue/keys.h"
 #include "worker/confirm.h"
 #include "worker/leases.h"
+#include "worker/marks.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
@@ -53,8 +54,16 @@ typedef struct renewal {
     hf_batch *batch;
     uint64_t sent_ns;
     hf_confirm confirm;
+    hf_lease_note *notes; /* of each: what was told of its run; owned, NULL: nothing */
     hf_err codes[];
 } renewal;
+
+static void free_renewal(renewal *r)
+{
+    if (r != NULL)
+        free(r->notes);
+    free(r);
+}
 
 /* Also one that is marked as cancelled has not been renewed: it will hear so again. */
 static void on_confirmed(void *arg, hf_err err, const char *detail)
@@ -74,8 +83,8 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
         pthread_mutex_unlock(&w->note_lock);
         uv_async_send(&w->async);
     }
-    hf_batch_answer(r->batch, HF_OK, r->sent_ns, r->codes, NULL);
-    free(r);
+    hf_batch_answer(r->batch, HF_OK, r->sent_ns, r->codes, r->notes);
+    free_renewal(r);
 }
 
 static void confirm(renewal *r)
@@ -121,8 +130,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
         confirm(r);
         return;
     }
-    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
-    free(r);
+    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, r->notes);
+    free_renewal(r);
 }
 
 /* What it needs to renew is there: the connection to wait for replicas, if any are
@@ -143,6 +152,21 @@ static bool has_replicas(hf_site *site)
     return true;
 }
 
+/* NULL: out of memory. */
+static renewal *new_renewal(hf_site *site, hf_batch *batch, const hf_telling *telling)
+{
+    renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
+    if (r == NULL)
+        return NULL;
+    *r = (renewal){.site = site, .batch = batch};
+    if (telling->n_told == 0)
+        return r;
+    r->notes = calloc(batch->n, sizeof *r->notes);
+    for (size_t i = 0; r->notes != NULL && i < batch->n; i++)
+        r->notes[i].value = telling->numbers[i];
+    return r;
+}
+
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
  * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a
  * worker that has died meanwhile. */
@@ -152,29 +176,34 @@ static void renew(hf_client *none, hf_batch *batch, void *arg)
     hf_served *served = hf_queues_slot(w, batch->group);
     hf_site *site = served->site;
     hf_renew_item items[HF_VERDICTS_MAX];
+    hf_run *runs[HF_VERDICTS_MAX];
+    hf_telling telling;
     (void)none;
     HF_ASSERT(batch->n <= HF_VERDICTS_MAX);
     for (size_t i = 0; i < batch->n; i++) {
-        const hf_run *run = hf_lease_user(batch->leases[i]);
-        items[i] = (hf_renew_item){.id = run->id, .fence = run->fence};
+        runs[i] = hf_lease_user(batch->leases[i]);
+        items[i] = (hf_renew_item){.id = runs[i]->id, .fence = runs[i]->fence};
     }
+    hf_telling_of(&telling, runs, batch->n);
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_clock_not_after(site),
-                          .alive_ms = w->opts.lease_ms + HF_ALIVE_MS};
+                          .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
+                          .told = telling.told,
+                          .n_told = telling.n_told};
     uint32_t judged_ms;
     args.clock = hf_server_view(site->redis, &judged_ms);
-    renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
+    renewal *r = new_renewal(site, batch, &telling);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
     if (r != NULL && site->leases->client != NULL && has_replicas(site)) {
-        *r = (renewal){.site = site, .batch = batch};
         err = hf_op_renew(site->leases->client, &served->queue, &args, items, batch->n,
                           batch->timeout_ms, on_renewed, r);
     }
     if (err == HF_OK && batch->full)
         hf_redis_flush(site->leases->client);
+    hf_telling_done(&telling);
     if (err != HF_OK) {
-        free(r);
+        free_renewal(r);
         hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
     }
 }
@@ -185,7 +214,10 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
     hf_run *run = user;
     (void)arg;
     if (event == HF_LEASE_RENEWED) {
+        hf_lease_note note;
         hf_process *process = atomic_load(&run->process);
+        if (hf_lease_is_held(hf_lease_answer(lease, &note)))
+            hf_marks_told(run, note.value);
         if (process != NULL)
             hf_program_extend(process, hf_lease_deadline_ns(lease));
     } else {

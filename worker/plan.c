@@ -12,6 +12,12 @@
 #include "base/structs.h"
 #include "queue/schedule.h"
 #include "queue/shards.h"
+#include "worker/program_said.h"
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value == 0 ? otherwise : value;
+}
 
 static void free_list(const char *const *list)
 {
@@ -82,10 +88,15 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
         (void)hf_plan_refuse(detail, "an argv with a program", NULL);
         return HF_INVALID;
     }
+    char found[24];
+    snprintf(found, sizeof found, "%u", program->contract);
+    if (program->contract > HF_CONTRACT_LAST)
+        return hf_plan_refuse(detail, "contract 1 or 2", found);
     hf_err err = new_handler(&handler, program->type, detail);
     if (err != HF_OK)
         return err;
     handler->program = *program;
+    handler->program.contract = or_default(program->contract, 1);
     handler->program.type = handler->type;
     handler->program.argv = handler->program.env = NULL;
     handler->program.grace_ms = program->grace_ms == 0 ? 5000 : program->grace_ms;
@@ -135,6 +146,8 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
     return a->fn == b->fn && strcmp(a->type, b->type) == 0 &&
            a->timeout_ms == b->timeout_ms && a->max_attempts == b->max_attempts &&
            a->keep_ms == b->keep_ms && a->program.grace_ms == b->program.grace_ms &&
+           a->program.contract == b->program.contract &&
+           a->program.logs == b->program.logs &&
            same_text(a->program.cwd, b->program.cwd) &&
            same_list(a->program.argv, b->program.argv) &&
            same_list(a->program.env, b->program.env);
@@ -159,11 +172,6 @@ bool hf_handlers_only_programs(hf_handler *const *list, size_t n)
 enum { WEIGHT_MAX = 1000, KEEP_MAX = 10000, KEEP_BYTES = 64 << 20 };
 
 #define DAY_MS INT64_C(86400000)
-
-static uint32_t or_default(uint32_t value, uint32_t otherwise)
-{
-    return value == 0 ? otherwise : value;
-}
 
 static void fill_defaults(hf_worker_opts *o)
 {

@@ -2,7 +2,6 @@
 #include "worker/program_text.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +69,12 @@ static hf_err split(hf_program_env *env)
 hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
                            const hf_program_job *job)
 {
+    bool second = spec->contract >= 2;
     hf_buf_init(&env->text, TEXT_MAX);
-    add_text(env, "HOLDFAST_CONTRACT", "1");
+    add_text(env, "HOLDFAST_CONTRACT", second ? "2" : "1");
     add_text(env, "HOLDFAST_VERDICT_FD", "3");
+    if (second)
+        add_text(env, "HOLDFAST_CHECKPOINT_FD", "4");
     add_text(env, "HOLDFAST_JOB_ID", job->id);
     add_text(env, "HOLDFAST_TYPE", job->type);
     add_text(env, "HOLDFAST_QUEUE", job->queue);
@@ -205,89 +207,6 @@ size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 
 }
 
 /* ---- its verdict ---- */
-
-static const char *bad_verdict(hf_verdict_line *out, const json_t *value)
-{
-    static const struct {
-        const char *word;
-        hf_verdict verdict;
-    } words[] = {{"done", HF_VERDICT_DONE},
-                 {"retry", HF_VERDICT_RETRY},
-                 {"dead", HF_VERDICT_DEAD},
-                 {"release", HF_VERDICT_RELEASE},
-                 {"cancel", HF_VERDICT_CANCEL}};
-    const char *text = json_string_value(value);
-    for (size_t i = 0; text != NULL && i < HF_COUNT(words); i++) {
-        if (strcmp(text, words[i].word) == 0) {
-            out->has_verdict = true;
-            out->verdict = words[i].verdict;
-            return NULL;
-        }
-    }
-    return "expected \"done\", \"retry\", \"dead\", \"release\" or \"cancel\" as "
-           "`verdict`";
-}
-
-static const char *bad_in(hf_verdict_line *out, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    out->has_retry_in = text != NULL && hf_parse_duration_ms(text, &out->retry_in_ms);
-    return out->has_retry_in
-               ? NULL
-               : "expected a duration such as \"30s\", at most 36525d, as `in`";
-}
-
-static const char *bad_error(hf_verdict_line *out, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    if (text == NULL)
-        return "expected a text as `error`";
-    snprintf(out->error, sizeof out->error, "%s", text);
-    return NULL;
-}
-
-/* The fault of the members, or NULL. */
-static const char *read_members(hf_verdict_line *out, const json_t *object)
-{
-    if (!json_is_object(object))
-        return "expected an object";
-    const json_t *verdict = json_object_get(object, "verdict");
-    const json_t *in = json_object_get(object, "in");
-    const json_t *error = json_object_get(object, "error");
-    const char *bad = verdict == NULL ? NULL : bad_verdict(out, verdict);
-    if (bad == NULL && in != NULL)
-        bad = bad_in(out, in);
-    if (bad == NULL && error != NULL)
-        bad = bad_error(out, error);
-    return bad;
-}
-
-static void set_bad(hf_verdict_line *out, const char *why)
-{
-    *out = (hf_verdict_line){.has_verdict = false};
-    snprintf(out->error, sizeof out->error, "the verdict line is not valid: %s", why);
-}
-
-bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len)
-{
-    *out = (hf_verdict_line){.has_verdict = false};
-    const char *newline = len == 0 ? NULL : memchr(text, '\n', len);
-    if (newline != NULL)
-        len = (size_t)(newline - text);
-    if (len == 0)
-        return true;
-    if (len > HF_VERDICT_LINE_MAX) {
-        set_bad(out, "it is too long");
-        return false;
-    }
-    json_error_t error;
-    json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
-    const char *bad = object == NULL ? error.text : read_members(out, object);
-    if (bad != NULL)
-        set_bad(out, bad);
-    json_decref(object);
-    return bad == NULL;
-}
 
 /* "what: why", cut where there is no more room. */
 static void say(char *error, const char *what, const char *why)

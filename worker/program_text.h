@@ -3,7 +3,7 @@
  *
  * Its environment: HOLDFAST_* describes the job, and a few variables of the worker are
  * passed on. Its output: whole lines go to the log, up to a limit, and the end of stderr
- * is the error text; the memory for it is bounded. Its verdict:
+ * is the error text; the memory for it is bounded. Its verdict (program_said.h):
  *
  * exit 0 means done, exit 65 dead, and any other end retry. A verdict line has the word
  * done, retry, dead, release or cancel. It overrules the exit status, but not a signal or
@@ -17,11 +17,11 @@
 
 #include "base/buf.h"
 #include "holdfast/worker.h"
+#include "worker/program_said.h"
 
 enum {
-    HF_PROGRAM_LINE_MAX = 4096,       /* bytes of a line; a longer one is split */
-    HF_PROGRAM_OUTPUT_MAX = 64 << 10, /* bytes of lines told of one job */
-    HF_PROGRAM_ERROR_MAX = 4096       /* bytes of an error text */
+    HF_PROGRAM_LINE_MAX = 4096,      /* bytes of a line; a longer one is split */
+    HF_PROGRAM_OUTPUT_MAX = 64 << 10 /* bytes of lines told of one job */
 };
 
 /* The job as the program sees it. All borrowed until done_cb. */
@@ -35,6 +35,8 @@ typedef struct hf_program_job {
     uint32_t timeout_ms;  /* the job's, else the program's; 0: none */
     int64_t scheduled_unix_ms; /* its tick; 0: of no schedule */
     int64_t deadline_unix_ms;  /* end of the time-out for people's clocks; 0: not told */
+    const void *checkpoint;    /* of an earlier run, for contract 2 */
+    size_t checkpoint_len;
 } hf_program_job;
 
 typedef struct hf_program_result {
@@ -52,6 +54,9 @@ typedef struct hf_program_result {
     bool minder_failed; /* it was not executed because the minder could not be told: the
                            job's fault in no way */
     int status;
+    const char *result; /* NULL: none. Borrowed as `error` */
+    size_t result_len;
+    bool result_is_json;
 } hf_program_result;
 
 /* ---- the environment ---- */
@@ -102,21 +107,7 @@ size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 
 
 /* ---- the end of its job ---- */
 
-enum { HF_VERDICT_LINE_MAX = 16 << 10, HF_EXIT_DEAD = 65 };
-
-/* {"verdict":"done|retry|dead|release|cancel","in":"30s","error":"..."}; each may be
- * missing, others are ignored. */
-typedef struct hf_verdict_line {
-    bool has_verdict;
-    hf_verdict verdict;
-    bool has_retry_in;
-    int64_t retry_in_ms;
-    char error[HF_PROGRAM_ERROR_MAX + 1];
-} hf_verdict_line;
-
-/* Reads the first line of the text; blank text is a line that says nothing. False: it is
- * no such line, `error` says why and nothing else is set. */
-bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len);
+enum { HF_EXIT_DEAD = 65 };
 
 /* How a program ended. */
 typedef struct hf_program_end_state {

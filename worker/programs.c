@@ -1,11 +1,12 @@
 /* programs.c - worker/programs.h: the programs of one worker, and each of them from its
- * start to its end, with its four pipes: its payload, its outputs, its verdict.
+ * start to its end, with its pipes: its payload, its outputs, its descriptor; and one
+ * with a checkpoint, which has everything that it will ever hold when the program starts.
  *
  * The end, in this order: the leader has ended (pidfd) but is not reaped, so its number
  * is still its own -> KILL to what is left of the group -> the minder forgets the group
- * -> the leader is reaped -> its outputs are read to their ends, or given up after a
- * moment (a process that left the group may hold them) -> all handles are closed ->
- * done_cb. */
+ * -> the leader is reaped -> what is in its pipes is read: all that the leader wrote. A
+ * process that left the group may hold them open, and delays nothing -> all handles are
+ * closed -> done_cb. */
 #include "worker/programs.h"
 
 #include <errno.h>
@@ -33,8 +34,7 @@
 enum {
     PIPES = 4,
     READ_SIZE = 64 << 10,
-    DRAIN_READS = 16, /* reads of one pipe in one go */
-    DRAIN_MS = 200,   /* how long outputs are read after the group was killed */
+    DRAIN_READS = 16, /* reads of one pipe at the end: as much as a pipe can hold */
     GRACE_MS = 5000   /* where the program's specification names none */
 };
 
@@ -64,15 +64,15 @@ struct hf_process {
     hf_minded minded;
     process_pipe pipes[PIPES];
     uv_poll_t watch;  /* on pidfd */
-    uv_timer_t timer; /* for the earliest of these three, CLOCK_BOOTTIME; 0: none */
-    uint64_t timeout_ns, kill_ns, drained_ns;
+    uv_timer_t timer; /* for the earlier of these two, CLOCK_BOOTTIME; 0: none */
+    uint64_t timeout_ns, kill_ns;
     int handles; /* that are not closed yet */
     bool has_timer, watched, abandoned, reaped, closing, done;
     bool timed_out, ended, by_signal;
     bool denied; /* it was told that a signal was not allowed */
     int status;
     hf_output output;
-    hf_buf verdict; /* what came on descriptor 3 */
+    hf_said said; /* what came on descriptor 3 */
 };
 
 struct hf_programs {
@@ -140,12 +140,14 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 
 static void take(hf_process *p, int which, const char *bytes, size_t len)
 {
-    if (which != PIPE_VERDICT) {
-        hf_output_feed(&p->output, which, bytes, len);
+    const hf_programs_opts *opts = &p->owner->opts;
+    if (which == PIPE_VERDICT) {
+        hf_said_feed(&p->said, bytes, len);
         return;
     }
-    size_t room = p->verdict.max - p->verdict.len;
-    hf_buf_add(&p->verdict, bytes, len < room ? len : room);
+    hf_output_feed(&p->output, which, bytes, len);
+    if (opts->on_output != NULL)
+        opts->on_output(p->arg, bytes, len, opts->arg);
 }
 
 /* One read. False: there is nothing to read now, or ever. */
@@ -165,20 +167,11 @@ static bool read_pipe(process_pipe *pipe)
     return false;
 }
 
-static bool is_read_out(const hf_process *p)
-{
-    return p->pipes[PIPE_OUT].fd < 0 && p->pipes[PIPE_ERR].fd < 0 &&
-           p->pipes[PIPE_VERDICT].fd < 0;
-}
-
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)status, (void)events; /* the read says more */
     process_pipe *pipe = poll->data;
-    hf_process *p = pipe->process;
     read_pipe(pipe);
-    if (p->reaped && is_read_out(p))
-        close_process(p);
 }
 
 static bool poll_pipe(hf_process *p, int which)
@@ -215,14 +208,13 @@ static void start_pipes(hf_process *p)
         uv_poll_start(&p->pipes[PIPE_IN].poll, UV_WRITABLE, on_writable);
 }
 
-static bool drain(hf_process *p)
+static void drain(hf_process *p)
 {
     close_pipe(&p->pipes[PIPE_IN]);
     for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
         for (int n = 0; n < DRAIN_READS && p->pipes[i].fd >= 0; n++)
             if (!read_pipe(&p->pipes[i]))
                 break;
-    return is_read_out(p);
 }
 
 /* ---- its end ---- */
@@ -245,7 +237,6 @@ static void judge(hf_process *p, hf_program_result *result,
                   char text[HF_PROGRAM_ERROR_MAX + 1])
 {
     char stderr_end[HF_PROGRAM_ERROR_MAX + 1];
-    hf_verdict_line line;
     hf_spawn_fault fault = p->fault;
     *result = (hf_program_result){.verdict = HF_VERDICT_RETRY,
                                   .error = text,
@@ -261,14 +252,15 @@ static void judge(hf_process *p, hf_program_result *result,
         return;
     }
     hf_output_error(&p->output, stderr_end);
-    (void)hf_verdict_line_read(&line, p->verdict.data,
-                               p->verdict.len); /* the text names the mistake */
     hf_program_end_state end = {.by_signal = p->by_signal,
                                 .timed_out = p->timed_out,
                                 .status = p->status,
                                 .timeout_ms = p->timeout_ms,
                                 .stderr_end = stderr_end};
-    hf_program_judge(result, &end, &line, text);
+    hf_program_judge(result, &end, &p->said.verdict, text);
+    result->result = p->said.result;
+    result->result_len = p->said.result_len;
+    result->result_is_json = p->said.result_is_json;
 }
 
 static void leave_running(hf_process *p)
@@ -284,7 +276,7 @@ static void leave_running(hf_process *p)
 static void free_process(hf_process *p)
 {
     hf_programs *owner = p->owner;
-    hf_buf_done(&p->verdict);
+    hf_said_done(&p->said);
     free(p);
     owner->n_processes--;
     settle(owner);
@@ -302,6 +294,7 @@ static void finish(hf_process *p)
         return;
     }
     hf_output_end(&p->output);
+    hf_said_end(&p->said);
     judge(p, &result, text);
     hf_close_fd(&p->pidfd);
     leave_running(p);
@@ -344,7 +337,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void schedule(hf_process *p)
 {
-    const uint64_t times[] = {p->timeout_ns, p->kill_ns, p->drained_ns};
+    const uint64_t times[] = {p->timeout_ns, p->kill_ns};
     uint64_t at_ns = UINT64_MAX, now_ns = hf_boot_ns();
     for (size_t i = 0; i < HF_COUNT(times); i++)
         if (times[i] != 0 && times[i] < at_ns)
@@ -447,12 +440,8 @@ static void reap(hf_process *p)
     p->reaped = true;
     p->timeout_ns = p->kill_ns = 0;
     uv_poll_stop(&p->watch);
-    if (drain(p)) {
-        close_process(p);
-        return;
-    }
-    p->drained_ns = hf_boot_ns() + DRAIN_MS * HF_MS_NS;
-    schedule(p);
+    drain(p);
+    close_process(p);
 }
 
 static void on_watch(uv_poll_t *poll, int status, int events)
@@ -472,10 +461,6 @@ static void on_timer(uv_timer_t *timer)
 {
     hf_process *p = timer->data;
     uint64_t now_ns = hf_boot_ns();
-    if (is_due(p->drained_ns, now_ns)) {
-        close_process(p);
-        return;
-    }
     /* A program that ended in time has not timed out because this loop was slow. */
     if (!p->reaped && has_ended(p)) {
         reap(p);
@@ -503,6 +488,19 @@ static void on_line(int stream, const char *text, size_t len, void *arg)
         opts->on_line(p->arg, stream, text, len, opts->arg);
 }
 
+static void on_news(const hf_said_news *news, void *arg)
+{
+    const hf_process *p = arg;
+    const hf_programs_opts *opts = &p->owner->opts;
+    if (opts->on_news != NULL)
+        opts->on_news(p->arg, news, opts->arg);
+}
+
+static void on_fault(const char *text, void *arg)
+{
+    on_line(0, text, strlen(text), arg);
+}
+
 static hf_process *new_process(hf_programs *programs, const hf_program *spec,
                                const hf_program_job *job, hf_program_done_cb done_cb,
                                void *arg)
@@ -522,7 +520,7 @@ static hf_process *new_process(hf_programs *programs, const hf_program *spec,
     for (int i = 0; i < PIPES; i++)
         p->pipes[i] = (process_pipe){.process = p, .fd = -1};
     hf_output_init(&p->output, on_line, p);
-    hf_buf_init(&p->verdict, HF_VERDICT_LINE_MAX + 1);
+    hf_said_init(&p->said, spec->contract, on_news, on_fault, p);
     programs->n_processes++;
     return p;
 }
@@ -561,7 +559,7 @@ static hf_err run_process(hf_process *p, const hf_program_job *job)
     return HF_OK;
 }
 
-/* The child's ends of its pipes: they become its descriptors 0 to 3. */
+/* The child's ends of its pipes: they become its descriptors 0 to 4. */
 typedef struct far_ends {
     int fds[HF_SPAWN_FDS];
 } far_ends;
@@ -572,9 +570,23 @@ static void close_far_ends(far_ends *far)
         hf_close_fd(&far->fds[i]);
 }
 
-static bool open_pipes(hf_process *p, far_ends *far)
+/* It fits into the pipe, so nobody has to wait until it is read. */
+static bool offer_checkpoint(int *far, const hf_program_job *job)
 {
-    *far = (far_ends){{-1, -1, -1, -1}};
+    int fds[2];
+    if (!hf_spawn_pipe(fds, 1))
+        return false;
+    *far = fds[0];
+    ssize_t n = job->checkpoint_len == 0
+                    ? 0
+                    : write(fds[1], job->checkpoint, job->checkpoint_len);
+    hf_close_fd(&fds[1]);
+    return n == (ssize_t)job->checkpoint_len;
+}
+
+static bool open_pipes(hf_process *p, const hf_program_job *job, far_ends *far)
+{
+    *far = (far_ends){{-1, -1, -1, -1, -1}};
     for (int i = 0; i < PIPES; i++) {
         bool in = i == PIPE_IN;
         int fds[2];
@@ -583,7 +595,7 @@ static bool open_pipes(hf_process *p, far_ends *far)
         p->pipes[i].fd = fds[in];
         far->fds[i] = fds[!in];
     }
-    return true;
+    return p->spec->contract < 2 || offer_checkpoint(&far->fds[PIPES], job);
 }
 
 static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *job)
@@ -630,7 +642,7 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     if (p == NULL)
         return HF_NOMEM;
     far_ends far;
-    hf_err err = open_pipes(p, &far) ? prepare(p) : HF_SYSTEM;
+    hf_err err = open_pipes(p, job, &far) ? prepare(p) : HF_SYSTEM;
     if (err == HF_OK)
         err = spawn(p, &far, job);
     if (err == HF_OK)

@@ -1,7 +1,7 @@
 /* programs.h - jobs that are run by programs: one process for each, no shell.
  *
  *   start -> running -> leader ended -> group killed, leader reaped
- *               |                         -> outputs read (at most 200 ms) -> done_cb
+ *               |                         -> what it wrote is read -> done_cb
  *               '-> time-out, end: TERM to the group -> KILL after a grace
  *
  * Each program leads a session and process group of its own, and the minder
@@ -34,6 +34,10 @@ typedef struct hf_programs_opts {
      * `arg` of hf_programs_start(). stream: 1 or 2; 0 for the one line, the last, that
      * says how much was left out. May be NULL. */
     void (*on_line)(void *job_arg, int stream, const char *text, size_t len, void *arg);
+    /* Bytes of its outputs as they come. May be NULL. */
+    void (*on_output)(void *job_arg, const char *bytes, size_t len, void *arg);
+    /* What it says by contract 2, beside its verdict and its result. May be NULL. */
+    void (*on_news)(void *job_arg, const hf_said_news *news, void *arg);
     /* Some of a program's processes may not be signalled: they became another user. Once
      * for each program, with the `arg` of hf_programs_start(). May be NULL. */
     void (*on_denied)(void *job_arg, void *arg);

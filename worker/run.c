@@ -138,8 +138,9 @@ void hf_run_choose(hf_run *run)
 hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
                    int64_t now_ms)
 {
-    size_t id_room = job->id.len + 1;
-    hf_run *run = calloc(1, sizeof *run + id_room + job->record.len + 1);
+    size_t id_room = job->id.len + 1, record_room = job->record.len + 1;
+    hf_run *run =
+        calloc(1, sizeof *run + id_room + record_room + job->checkpoint.len + 1);
     if (run == NULL)
         return NULL;
     hf_worker *w = served->worker;
@@ -148,6 +149,10 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
     memcpy(run->id, job->id.ptr, job->id.len);
     char *record = run->id + id_room;
     memcpy(record, job->record.ptr, job->record.len);
+    char *checkpoint = record + record_room;
+    memcpy(checkpoint, job->checkpoint.ptr, job->checkpoint.len);
+    if (job->checkpoint.len <= HF_CHECKPOINT_MAX) /* else it is no run's */
+        run->checkpoint = (hf_bytes){checkpoint, job->checkpoint.len};
     snprintf(run->fence, sizeof run->fence, "%.*s", (int)fence.len,
              (const char *)fence.ptr);
     run->due_ms = job->due_ms;
@@ -177,6 +182,7 @@ void hf_run_free(hf_run *run)
     run->served->runs--;
     free((void *)(uintptr_t)run->result.ptr);
     free((void *)(uintptr_t)run->words.ptr);
+    free(run->marks);
     free(run->error);
     free(run);
 }

@@ -48,6 +48,8 @@ struct hf_run {
     bool result_is_json;
     int64_t keep_ms;               /* as its handler said; 0: it did not */
     hf_bytes words;                /* KEEP: owned; what is kept (result.c) */
+    hf_bytes checkpoint;           /* of an earlier run; behind the record */
+    struct hf_marks *marks;        /* owned, NULL: none (marks.h); under note_lock */
     _Atomic(hf_process *) process; /* of a program */
     atomic_bool lost, cancelled, timed_out, stopping;
     atomic_bool await_renewal; /* HELD_BACK: not told of yet */
@@ -58,7 +60,7 @@ struct hf_run {
     /* under worker->note_lock: events of the lease for the loop */
     hf_run *note_next, *note_prev;
     unsigned notes; /* bits: 1 << hf_lease_event */
-    char id[];      /* then NUL, then the record */
+    char id[];      /* then NUL, then the record, then the checkpoint */
 };
 
 void hf_run_push(hf_run_list *list, hf_run *run);

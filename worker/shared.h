@@ -122,11 +122,13 @@ struct hf_worker {
     pthread_mutex_t
         plan_lock;      /* next_plan; and the handlers, for threads that only read */
     hf_plan *next_plan; /* to be taken by the loop; owned */
-    _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
-    atomic_bool reload_taken;  /* the last one was taken */
-    hf_run_list notes;         /* chained by note_next */
-    atomic_uint stops, orders; /* calls of stop; of quiet and resume */
-    atomic_bool quiet_wanted;  /* by the last of those */
+    _Atomic uint64_t reloads;         /* plans that were taken, ignored or refused */
+    atomic_bool reload_taken;         /* the last one was taken */
+    hf_run_list notes;                /* chained by note_next */
+    uint64_t hurry_ns, slow_hurry_ns; /* renewals that runs asked for last (marks.c);
+                                         under note_lock */
+    atomic_uint stops, orders;        /* calls of stop; of quiet and resume */
+    atomic_bool quiet_wanted;         /* by the last of those */
     atomic_bool async_ready;
     unsigned stops_seen, orders_seen;
     size_t unreturned;

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "worker/confirm.h"
+#include "worker/marks.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
@@ -301,41 +302,76 @@ static void send_again(batch *b, bool unsure)
 
 static bool keep_locks(batch *b);
 
-/* Its answer does not matter: the answers to the verdicts follow. Only a server that did
- * not know the script has not tried it. */
+/* What the runs had to tell is told, or cannot be told: Redis refuses it for good. */
+static bool is_settled(hf_err err)
+{
+    return err == HF_OK || err == HF_REDIS || err == HF_PROTO || err == HF_AUTH ||
+           err == HF_TOOBIG;
+}
+
+/* For the locks its answer does not matter: the answers to the verdicts follow. Only a
+ * server that did not know the script has not tried it. */
 static void on_locks_kept(const hf_answer *answer, void *arg)
 {
     batch *b = arg;
-    if (answer->err == HF_NOSCRIPT && keep_locks(b))
+    hf_settled settled;
+    hf_err err = hf_settled_read(answer, &settled);
+    if (settled.now_ms != 0)
+        hf_clock_read(b->site, settled.now_ms, answer->sent_ns);
+    if (err == HF_NOSCRIPT && keep_locks(b))
         return;
     outbox_of(b->served)->sending[b->op] = false;
+    for (size_t i = 0; is_settled(err) && i < b->n; i++)
+        hf_marks_settle(b->runs[i]);
     send_again(b, false);
+    if (err != HF_OK && err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
+        hf_queue_refused(b->served, b->site, err, answer->detail))
+        hf_queue_on(b->served, HF_E_HELD);
     free(b);
 }
 
 /* Redis's clock may have been set forward, and have ended the locks of these jobs. A
  * renewal makes them again; the watchdog's own may come after the verdicts, so they wait
- * for this one. */
+ * for this one. It also takes along what the runs have still to tell. */
 static bool keep_locks(batch *b)
 {
     hf_worker *w = b->worker;
     hf_site *site = b->served->site;
     hf_renew_item items[HF_VERDICTS_MAX];
+    hf_run *runs[HF_VERDICTS_MAX];
+    hf_telling telling;
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++)
-        if (!atomic_load(&b->runs[i]->lost))
+        if (!atomic_load(&b->runs[i]->lost)) {
+            runs[n] = b->runs[i];
             items[n++] = (hf_renew_item){b->runs[i]->id, b->runs[i]->fence};
+        }
+    if (n == 0 || !hf_site_ready(site))
+        return false;
+    hf_telling_of(&telling, runs, n);
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
-                          .not_after = hf_clock_not_after(site)};
+                          .not_after = hf_clock_not_after(site),
+                          .told = telling.told,
+                          .n_told = telling.n_told};
     uint32_t judged_ms;
     args.clock = hf_server_view(site->redis, &judged_ms);
-    if (n == 0 || !hf_site_ready(site) ||
-        hf_op_renew(site->client, &b->served->queue, &args, items, n, 0, on_locks_kept,
-                    b) != HF_OK)
-        return false;
-    outbox_of(b->served)->sending[b->op] = true;
-    return true;
+    bool sent = hf_op_renew(site->client, &b->served->queue, &args, items, n, 0,
+                            on_locks_kept, b) == HF_OK;
+    hf_telling_done(&telling);
+    if (sent)
+        outbox_of(b->served)->sending[b->op] = true;
+    return sent;
+}
+
+/* A job that goes back, or dies, has a checkpoint that is not told yet. */
+static bool has_to_tell(const batch *b)
+{
+    bool ends = b->op == HF_OP_COMPLETE || b->op == HF_OP_KEEP;
+    for (size_t i = 0; !ends && i < b->n; i++)
+        if (b->runs[i]->shadow_of == NULL && hf_marks_untold(b->runs[i]))
+            return true;
+    return false;
 }
 
 static void on_answer(const hf_answer *answer, void *arg)
@@ -416,6 +452,10 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     batch *b = gather(w, served, op);
     if (b == NULL)
         return false;
+    if (has_to_tell(b) && keep_locks(b)) {
+        outbox_of(served)->sent[op] = w->verdicts->flushes;
+        return true;
+    }
     if (b->n > HF_COUNT(few))
         items = malloc(b->n * sizeof *items);
     hf_err err = HF_NOMEM;

@@ -54,6 +54,21 @@ static json_t *add_unique(json_t *object, const hf_job_info *job)
     return NULL;
 }
 
+/* What its runs have told. */
+static json_t *with_marks(json_t *json, const hf_job_info *job)
+{
+    if (json == NULL)
+        return NULL;
+    json_object_set_new(json, "progress",
+                        job->has_progress ? json_integer(job->progress) : json_null());
+    json_object_set_new(json, "note",
+                        job->note[0] != '\0' ? hf_out_text(job->note) : json_null());
+    json_object_set_new(json, "checkpoint_bytes",
+                        json_integer((json_int_t)job->checkpoint_len));
+    json_object_set_new(json, "logs", json_integer((json_int_t)job->logs));
+    return json;
+}
+
 json_t *hf_job_json(const hf_job_info *job)
 {
     bool running = job->state == HF_STATE_RUNNING, done = job->state == HF_STATE_DONE;
@@ -73,7 +88,8 @@ json_t *hf_job_json(const hf_job_info *job)
         running ? json_integer(job->lease_remaining_ms) : json_null(), "payload_bytes",
         (json_int_t)(done ? 0 : job->payload_len), "error",
         job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
-    if (job->n_history > 0)
+    object = with_marks(object, job);
+    if (object != NULL && job->n_history > 0)
         (void)json_object_set_new(object, "history", history(job));
     if (job->unique[0] != '\0')
         object = add_unique(object, job);
@@ -160,6 +176,22 @@ static void print_unique(const hf_job_info *job)
         printf("follows   %s\n", job->follows);
 }
 
+static void print_marks(const hf_job_info *job)
+{
+    if (job->has_progress) {
+        printf("progress  %" PRIu32 " %%%s", job->progress,
+               job->note[0] != '\0' ? ", " : "");
+        hf_out_plain(stdout, job->note);
+        putchar('\n');
+    }
+    if (job->checkpoint_len > 0)
+        printf("saved     a checkpoint of %zu byte%s\n", job->checkpoint_len,
+               job->checkpoint_len == 1 ? "" : "s");
+    if (job->logs > 0)
+        printf("logs      of %zu run%s: holdfast job logs %s\n", job->logs,
+               job->logs == 1 ? "" : "s", job->id);
+}
+
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
 {
     char moment[HF_MOMENT_SIZE], duration[HF_DURATION_SIZE];
@@ -192,6 +224,7 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     else
         printf("payload   %zu byte%s\n", job->payload_len,
                job->payload_len == 1 ? "" : "s");
+    print_marks(job);
     if (job->error[0] != '\0')
         print_error(job->error);
 }

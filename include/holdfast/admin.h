@@ -29,8 +29,9 @@ typedef struct hf_admin_opts {
 } hf_admin_opts;
 #define HF_ADMIN_OPTS_INIT HF_STRUCT_INIT(hf_admin_opts)
 
-/* Bytes of a job's error text at most; bytes of a worker's id with its NUL. */
-enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96 };
+/* Bytes of a job's error text at most; bytes of a worker's id, and of a run's note, with
+ * the NUL. */
+enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96, HF_NOTE_SIZE = 257 };
 
 #ifdef __cplusplus
 extern "C" {
@@ -209,7 +210,12 @@ typedef struct hf_job_info {
                             0: it does not expire */
     char unique[HF_UNIQUE_MAX + 1]; /* its unique key, or "" */
     char follows[HF_ID_SIZE];       /* of a parked job: the holder of its key; else "" */
-    int64_t scheduled_ms; /* the tick of the schedule that made it; 0: none did */
+    int64_t scheduled_ms;    /* the tick of the schedule that made it; 0: none did */
+    bool has_progress;       /* a running job has told how far it is: */
+    uint32_t progress;       /* percent */
+    char note[HF_NOTE_SIZE]; /* for people, or "" */
+    size_t checkpoint_len;   /* bytes; 0: it has none */
+    size_t logs;             /* runs whose log is kept */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -231,6 +237,38 @@ HF_API HF_MUSTCHECK hf_err hf_admin_result(hf_admin *admin, const char *queue,
                                            const char *id, void **bytes, size_t *len,
                                            hf_result_kind *kind,
                                            char detail[HF_DETAIL_SIZE]);
+
+/* ---- the logs of a job's runs ---- */
+
+/* A part of the log of one run. Borrowed until the callback returns. */
+typedef struct hf_log_part {
+    size_t size;      /* the library sets it */
+    uint64_t fence;   /* of the run */
+    uint32_t attempt; /* of the job, from 1 on */
+    uint32_t unused;
+    uint64_t
+        from; /* bytes that came before it; they are not kept if they were not told */
+    const char *text; /* len bytes, and a NUL behind them */
+    size_t len;
+} hf_log_part;
+typedef void (*hf_log_cb)(const hf_log_part *part, void *arg);
+
+/* Where a call has stopped, and the next one goes on. */
+typedef struct hf_log_place {
+    size_t size;    /* HF_LOG_PLACE_INIT */
+    uint64_t fence; /* the last run that was told */
+    uint64_t bytes; /* of its log, so far */
+    bool ended;     /* the job is dead: nothing follows until it is retried */
+} hf_log_place;
+#define HF_LOG_PLACE_INIT HF_STRUCT_INIT(hf_log_place)
+
+/* Calls cb for each run of a job that has a log, in order; of the last 10 runs. *place
+ * (may be NULL) is where to go on, and where it has stopped. HF_GONE: there is no such
+ * job, or no more: its logs went with it. */
+HF_API HF_MUSTCHECK hf_err hf_admin_logs(hf_admin *admin, const char *queue,
+                                         const char *id, hf_log_place *place,
+                                         hf_log_cb cb, void *arg,
+                                         char detail[HF_DETAIL_SIZE]);
 
 /* Lists at most `limit` (1..1000) jobs in a state, in their order, from behind the job
  * `after` (an id; NULL: from the first one). HF_GONE: the job `after` no longer exists.

@@ -81,7 +81,10 @@ typedef struct hf_worker_queue {
 /* A program that handles one type of job. It reads the payload from its standard input.
  * Its environment has HOLDFAST_JOB_ID, _TYPE, _QUEUE, _ATTEMPT, _FENCE,
  * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _VERDICT_FD and
- * HOLDFAST_CONTRACT=1. Exit status 0 means done, 65 dead, any other retry. */
+ * HOLDFAST_CONTRACT. Exit status 0 means done, 65 dead, any other retry. With contract 1
+ * it may write one line, its verdict, to the descriptor HOLDFAST_VERDICT_FD. With
+ * contract 2 it may write lines while it runs, and reads the checkpoint of an earlier run
+ * from HOLDFAST_CHECKPOINT_FD (docs/operating.md). */
 typedef struct hf_program {
     size_t size;             /* HF_PROGRAM_INIT */
     const char *type;        /* "*": every type without a handler of its own */
@@ -93,8 +96,10 @@ typedef struct hf_program {
     uint32_t grace_ms;      /* from TERM to KILL at the time-out; default 5000 */
     uint32_t max_attempts;  /* 0: as in the worker's options */
     uint32_t unused;
-    int64_t keep_ms; /* how long its jobs are kept when they are done; 0: as long as the
-                        queue says; HF_KEEP_NONE */
+    int64_t keep_ms;   /* how long its jobs are kept when they are done; 0: as long as the
+                          queue says; HF_KEEP_NONE */
+    uint32_t contract; /* 1 or 2; default 1 */
+    bool logs;         /* Redis keeps its outputs, as the lines of hf_run_log() */
 } hf_program;
 #define HF_PROGRAM_INIT HF_STRUCT_INIT(hf_program)
 
@@ -286,6 +291,36 @@ HF_API hf_err hf_run_set_result(hf_run *run, const void *bytes, size_t len);
 HF_API hf_err hf_run_set_result_json(hf_run *run, const char *text);
 /* How long the job is kept: 0 as long as the queue says; or HF_KEEP_NONE. */
 HF_API void hf_run_set_keep(hf_run *run, int64_t keep_ms);
+
+/* ---- what a run tells while it goes on; from any thread of the handler's ---- */
+
+enum {
+    HF_NOTE_MAX = 256,        /* bytes of a note */
+    HF_CHECKPOINT_MAX = 4096, /* bytes of a checkpoint */
+    HF_RUN_LOG_MAX = 65536    /* bytes of the log of a run: the last ones are kept */
+};
+
+/* How far the run has come: 0 to 100 percent (larger values count as 100), and a line for
+ * people (copied, cut to HF_NOTE_MAX; NULL: as it was). It goes to Redis with the next
+ * renewal of the lease, so it is at most a third of a lease old there, and costs no
+ * request. It ends with the run. */
+HF_API void hf_run_set_progress(hf_run *run, uint32_t percent, const char *note);
+
+/* How far the job has come, for its next run: any bytes. The lease is renewed at once (a
+ * worker does this at most every 100 ms) and takes the checkpoint to Redis. It stays with
+ * the job until the job ends or another one replaces it; len 0 removes it. It goes with a
+ * retry, a release and a takeover, and stays with a dead job. A job that dies with its
+ * worker is not poison while its checkpoint is another one at each crash. HF_TOOBIG: it
+ * is larger than HF_CHECKPOINT_MAX, and nothing changes. HF_NOMEM. */
+HF_API HF_MUSTCHECK hf_err hf_run_set_checkpoint(hf_run *run, const void *bytes,
+                                                 size_t len);
+/* The checkpoint that an earlier run of the job left; never NULL, *len 0: none. */
+HF_API const void *hf_run_checkpoint(const hf_run *run, size_t *len);
+
+/* Adds a line to the log of the run (its newline is added if it is missing). Redis keeps
+ * the logs of the last 10 runs of a job until the job is removed. A line is there within
+ * a second or two. */
+HF_API void hf_run_log(hf_run *run, const char *line);
 
 #ifdef __cplusplus
 }

@@ -145,7 +145,9 @@ static int out_of_the_way(int fd)
 static bool place_fds(const int given[HF_SPAWN_FDS])
 {
     int fds[HF_SPAWN_FDS];
-    int n = given[HF_SPAWN_FDS - 1] < 0 ? HF_SPAWN_FDS - 1 : HF_SPAWN_FDS;
+    int n = HF_SPAWN_FDS;
+    while (n > 0 && given[n - 1] < 0)
+        n--;
     for (int i = 0; i < n; i++) {
         fds[i] = out_of_the_way(given[i]);
         if (fds[i] < 0)
@@ -154,8 +156,8 @@ static bool place_fds(const int given[HF_SPAWN_FDS])
     for (int i = 0; i < n; i++)
         if (dup2(fds[i], i) < 0)
             return false;
-    if (n < HF_SPAWN_FDS)
-        close(HF_SPAWN_FDS - 1);
+    for (int i = n; i < HF_SPAWN_FDS; i++)
+        close(i);
     return true;
 }
 

@@ -15,14 +15,14 @@
 
 #include "holdfast/error.h"
 
-enum { HF_SPAWN_FDS = 4 };
+enum { HF_SPAWN_FDS = 5 };
 
 typedef struct hf_spawn {
     const char *path; /* of the program; "" ends in ENOENT */
     char *const *argv;
     char *const *envp;
     const char *cwd;       /* NULL: as it is */
-    int fds[HF_SPAWN_FDS]; /* become 0, 1, 2, 3; fds[3] may be -1. Borrowed */
+    int fds[HF_SPAWN_FDS]; /* become 0 to 4; the last ones may be -1. Borrowed */
     int minder_fd;         /* -1: there is none to tell. Borrowed */
     uint64_t deadline_ns;  /* of the group, for the minder */
     bool ends_with_us; /* killed when the thread that starts it ends (base/parent.h) */

@@ -18,6 +18,7 @@
 --- @include "lib/key_crashes.lua"
 --- @include "lib/key_cancels.lua"
 --- @include "lib/key_waits.lua"
+--- @include "lib/key_marks.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/key_kept.lua"
@@ -32,8 +33,8 @@ end
 local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local FOLLOWS = {
-  crashes = 'cancel', cancel = 'waits', waits = 'expires', expires = 'unique', unique = 'keys',
-  keys = 'rest',
+  crashes = 'cancel', cancel = 'waits', waits = 'progress', progress = 'checkpoint', checkpoint = 'logs',
+  logs = 'expires', expires = 'unique', unique = 'keys', keys = 'rest',
 }
 local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
@@ -42,6 +43,7 @@ local TYPES = {
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
   cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
   unique = 'hash', windows = 'zset', parked = 'zset',
+  progress = 'hash', checkpoint = 'hash', logs = 'hash',
 }
 local NUMBERS = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
@@ -71,15 +73,21 @@ local function check_types()
   end
 end
 
--- Crashes belong to a job that waits or runs, a request to cancel to one that runs, a time at which it
--- expires to one that waits.
+-- Crashes belong to a job that waits or runs, a request to cancel and a progress to one that runs, a time
+-- at which it expires to one that waits; a checkpoint and logs to a dead one, too.
 local function check_marks(ids)
+  local stays = phase == 'checkpoint' or phase == 'logs'
   local runs = scores_in(RUNNING, ids)
+  local died = stays and scores_in(DEAD, ids) or {}
   for _, id in ipairs(ids) do
-    local fits = phase ~= 'expires' and runs[id] or phase ~= 'cancel' and waits_in(id)
+    local fits = phase ~= 'expires' and runs[id] or stays and died[id]
+      or phase ~= 'cancel' and phase ~= 'progress' and waits_in(id)
     if not fits then
       report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
         call(phase == 'expires' and 'ZREM' or 'HDEL', P .. phase, id)
+        if phase == 'logs' then
+          call('DEL', LOG .. id)
+        end
       end)
     end
   end
@@ -106,6 +114,14 @@ local function check_unique(keys)
           call('HSET', UNIQUE, key, text_of(e))
         end)
     end
+  end
+end
+
+local function check_log(key, id)
+  if call('HEXISTS', LOGS, id) == 0 then
+    report('mark', 9, id, 'has left a log', 'it is removed', function()
+      call('DEL', key)
+    end)
   end
 end
 
@@ -147,6 +163,8 @@ local function check_key(key)
     if not call('ZSCORE', RUNNING, id) then
       check_lock(key, id)
     end
+  elseif kind == 'log' then
+    check_log(key, id)
   elseif ENDS[kind or rest] or LISTS[rest] then
     check_end(key, kind or rest)
   elseif not TYPES[rest] then
@@ -195,7 +213,7 @@ local function check_rest()
     end
   end
   local baton = string.find(m.uses, 'c', 1, true) and RUNNING or WAKE -- it is for the next tick
-  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAITS, baton, EXPIRES, unpack(levels()))
+  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAITS, PROGRESS, baton, EXPIRES, unpack(levels()))
   if idle and kept > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',
       'see what: holdfast job list')

@@ -20,10 +20,10 @@
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it, and 2 more if ticks of
---            schedules are due that this worker has to reckon (cron_due). crashes: {id, how
---            many, ...} of those jobs that have some; buried: {id, why, ...}; each 0 if there is
---            none. due: of all of them, or {due, ...} of each. Of more than 32 jobs: {id, ...},
---            {record, ...}. Token: `worker:fence`. Sent twice, the second takes other jobs.
+--            schedules are due that this worker has to reckon (cron_due). crashes: {id, how many,
+--            checkpoint, ...} of those that have some, or a checkpoint ('': none); buried: {id, why,
+--            ...}; each 0 if there is none. due: of all of them, or {due, ...} of each. Of more than
+--            32 jobs: {id, ...}, {record, ...}. Token: `worker:fence`. Sent twice: other jobs.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"

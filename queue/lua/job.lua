@@ -3,12 +3,13 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  ARGV[2]  whole       1: with its payload; 0: only the first line of its record
---  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes, kept, follows}
+--  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes, kept, follows, marks}
 --           | {GONE, now, ended, purged, word}
 --           set: `schedule`, `running`, `dead`, `parked` or `done`; token and lease (ms left) of a
 --           running job, else '' and 0; record '' if it is missing or has no first line; of a done job
 --           its line and its result, and kept: until when it is kept, else 0. follows: of a parked job
---           the holder of its unique key, else ''.
+--           the holder of its unique key, else ''. marks: {progress of the present run ('' if it has
+--           told none: `percent note`), bytes of its checkpoint, runs with a log}.
 --           ended: when a job of this id ended without being done, purged: when a slice of the
 --           queue was, each within the last minute; else 0. word: how it ended, `cancelled`,
 --           `deleted`, `expired` or `replaced`, else ''. A job whose time is over is told as expired,

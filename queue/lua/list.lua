@@ -6,15 +6,18 @@
 --  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
 --  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
 --           even if the job has moved; '' : not known
---  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes, kept}, ...}
+--  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes, kept, marks}, ...}
 --           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that
 --           was looked at, '' at the end of the set: of `retry` and `done`, and where jobs have
 --           expired, a page may have few jobs, or none, before it. kept: of a done job until when it is kept, else 0.
---           line is the record's first line with its newline, '' if it has none.
+--           line is the record's first line with its newline, '' if it has none. marks: as `job`
+--           answers, none if the queue has none.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
+--- @include "lib/has_marks.lua"
+--- @include "lib/marks_of.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/levels.lua"
 --- @include "lib/expiry.lua"
@@ -92,7 +95,7 @@ for _, set in ipairs(sets) do
   found = merged(found, call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES'))
 end
 local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
-local marks, bytes, may_expire = call('EXISTS', CRASHES) == 1, 0, not one and call('EXISTS', EXPIRES) == 1
+local marks, bytes, may_expire = has_marks(P), 0, not one and call('EXISTS', EXPIRES) == 1
 for i = 1, #found, 2 do
   local id, score = found[i], time_of(found[i + 1])
   if state == 'ready' and score > now then
@@ -114,7 +117,7 @@ for i = 1, #found, 2 do
     local lease = token ~= '' and math.max(0, call('PTTL', LOCK .. id)) or 0
     answer[#answer + 1] = {
       id, score, line, #record - nl, token, lease, tonumber(string.match(mark, '^%d+')) or 0,
-      kept,
+      kept, marks and marks_of(id, token),
     }
   end
 end

@@ -31,6 +31,7 @@
 --- @include "lib/put_back.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
+--- @include "lib/run_over.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/owned.lua"
 if late(ARGV[2]) then
@@ -51,6 +52,7 @@ for k = 1, #places do
   if how == 'c' then
     leave('cancelled', { id }, RUNNING, { LOCK .. id })
   elseif not cancelled(id, ARGV[i + 1]) then
+    run_over(id)
     call('ZREM', RUNNING, id)
     if how == 's' or text ~= '' then
       due = later(now + due)

@@ -1,5 +1,6 @@
 -- Keep locks alive: each lease of this worker's that is named lasts from now on. A lock that ended
--- before its lease was over, because this clock was set forward, is made again.
+-- before its lease was over, because this clock was set forward, is made again. What the worker tells of
+-- its runs comes with it.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
@@ -9,7 +10,9 @@
 --  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
 --  ARGV[6]   least       ms on Redis's clock: a lease of this worker's that ends later is not over,
 --            at any time of this clock; 0: not known
---  ARGV[7..] id, fence for each job, at most 1000
+--  ARGV[7]   told        how many of the last arguments say something of a run, in threes
+--  ARGV[8..] id, fence for each job, at most 1000; then, for what is told: the place of the job, from 1
+--            on; p (`percent note`), c (`number checkpoint`) or l (`attempt from lines`); the text
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
 --- @include "lib/guard.lua"
@@ -21,14 +24,16 @@
 if late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
-local args, worker, n, keys, ends = ARGV, ARGV[1], (#ARGV - 6) / 2, {}, {}
+local args, worker, keys, ends = ARGV, ARGV[1], {}, {}
+local told = #args - ARGV[7] -- behind this place
+local n = (told - 7) / 2
 if n == 0 then
   return { OK, now }
 end
 local lease, at_least = ARGV[2], ARGV[5]
 --- @step "lib/lease_end.lua"
 for k = 1, n do
-  keys[k] = LOCK .. args[5 + 2 * k]
+  keys[k] = LOCK .. args[6 + 2 * k]
 end
 -- The last one first, as in a claim; but in a large sorted set those that end first are found first.
 local from, to, step = n, 1, -1
@@ -37,7 +42,7 @@ if n > 128 then
 end
 for k = from, to, step do
   local last = #ends
-  ends[last + 1], ends[last + 2] = lease_end, args[5 + 2 * k]
+  ends[last + 1], ends[last + 2] = lease_end, args[6 + 2 * k]
 end
 local holders = call('MGET', unpack(keys))
 local known = call('HGET', META, 'fence') or 0
@@ -45,8 +50,8 @@ local known = call('HGET', META, 'fence') or 0
 -- The usual case: all are held, and none is cancelled. Then no job needs a decision of its own.
 local plain, highest, fence, token = call('EXISTS', CANCELS) == 0, 0, nil, nil
 for k = 1, plain and n or 0 do
-  if args[6 + 2 * k] ~= fence then
-    fence = args[6 + 2 * k]
+  if args[7 + 2 * k] ~= fence then
+    fence = args[7 + 2 * k]
     token = worker .. ':' .. fence
     highest = math.max(highest, fence + 0)
   end
@@ -61,7 +66,7 @@ if not plain or call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) < n then
   -- Not plain; or one is not in `running`, or named twice, or was moved in this ms.
   local ids, later, held, all = {}, {}, {}, true
   for k = 1, n do
-    ids[k] = args[5 + 2 * k]
+    ids[k] = args[6 + 2 * k]
   end
   local scores, cancels = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', CANCELS, unpack(ids))
   -- A lock has ended by this clock alone if its end is past, but not for its holder. An undated lease
@@ -69,7 +74,7 @@ if not plain or call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) < n then
   local least, latest = ARGV[6] == '0' and math.huge or ARGV[6] + 0, math.max(now, ARGV[5] + 0)
   codes, highest = {}, 0
   for k = n, 1, -1 do
-    fence = args[6 + 2 * k]
+    fence = args[7 + 2 * k]
     token = worker .. ':' .. fence
     local mine = scores[k] and holders[k] == token
     local at = scores[k] and not holders[k] and scores[k] + 0 or 0
@@ -98,8 +103,19 @@ if highest > known + 0 then
   -- A failover lost the last increments: later claims must rise above the fences shown here.
   call('HSET', META, 'fence', string.format('%d', highest))
 end
+if told < #args then
+  --- @include "lib/told.lua"
+  --- @include "lib/uses.lua"
+  for i = told + 1, #args, 3 do
+    local k = args[i] + 0
+    if not codes or codes[k] ~= LOST then
+      tell[args[i + 1]](args[6 + 2 * k], args[7 + 2 * k], args[i + 2])
+    end
+  end
+  note_use('m', true)
+end
 if ARGV[4] ~= '0' then
   --- @include "lib/refresh_worker.lua"
-  refresh_worker(worker, ARGV[4] + 0, args[2])
+  refresh_worker(worker, ARGV[4] + 0, lease)
 end
 return { OK, now, codes }

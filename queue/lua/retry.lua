@@ -25,6 +25,7 @@
 --- @include "lib/rewrite.lua"
 --- @include "lib/note_attempt.lua"
 --- @include "lib/cancelled.lua"
+--- @include "lib/run_over.lua"
 --- @include "lib/owned.lua"
 --- @include "lib/unique_back.lua"
 if late(ARGV[2]) then
@@ -41,6 +42,7 @@ for k = 1, #places do
   local i = places[k]
   local id = ARGV[i]
   if not cancelled(id, ARGV[i + 1]) then
+    run_over(id)
     local home
     local record = rewrite(call('HGET', JOBS, id) or '', function(head)
       home, head.start_by = level_of(head.priority), nil

@@ -512,7 +512,7 @@ static void a_program_tells_the_minder_of_itself(void **state)
     hf_spawn spawn = {.path = "/bin/sleep",
                       .argv = argv,
                       .envp = envp,
-                      .fds = {null, null, null, -1},
+                      .fds = {null, null, null, -1, -1},
                       .minder_fd = hf_minder_fd(minder),
                       .deadline_ns = hf_boot_ns() + 2000 * HF_MS_NS};
     hf_spawned spawned;

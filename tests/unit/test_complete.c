@@ -76,7 +76,7 @@ static void the_words_of_a_command_follow_one_another(void **state)
         "bench version help");
     offers("dead ", "list retry purge");
     offers("job li",
-           "show list result why retry edit cancel delete"); /* the shell matches */
+           "show list result logs why retry edit cancel delete"); /* the shell matches */
     offers("--redis job dead ", "list retry purge");
     offers("--redis=job --json dead ", "list retry purge");
     offers("-c job dead ", "list retry purge");

@@ -17,10 +17,12 @@
 #include "tests/support/seed.h"
 #include "worker/confirm.h"
 #include "worker/leader.h"
+#include "worker/marks.h"
 #include "worker/pool.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
+#include "worker/result.h"
 #include "worker/running.h"
 #include "worker/running_state.h"
 #include "worker/schedules.h"
@@ -288,8 +290,20 @@ NOTHING(hf_pool_free, hf_pool *threads)
 NOTHING(hf_programs_close, hf_programs *programs, void (*cb)(void *), void *arg)
 NOTHING(hf_run_ask_to_stop, hf_run *run)
 NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
+NOTHING(hf_marks_log, hf_run *run, const void *bytes, size_t len)
+NOTHING(hf_marks_progress, hf_run *run, const uint32_t *percent, const char *note)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
 NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
+
+hf_err hf_result_set(hf_run *run, const void *bytes, size_t len, bool is_json)
+{
+    return HF_OK;
+}
+
+hf_err hf_run_set_checkpoint(hf_run *run, const void *bytes, size_t len)
+{
+    return HF_OK;
+}
 
 bool hf_shards_learn(hf_served *served, const char *words)
 {

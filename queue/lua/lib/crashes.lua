@@ -1,13 +1,16 @@
--- crashes.lua - which jobs have crashes.
+-- crashes.lua - which jobs have crashes, or a checkpoint.
 --- @include "lib/keys.lua"
 --- @include "lib/key_crashes.lua"
+--- @include "lib/key_marks.lua"
 
--- Of the first n ids those that have crashes: {id, how many, ...}; 0 if none has.
+-- Of the first n ids those that have one of them: {id, how many crashes, checkpoint, ...}; 0 if none has.
 local function crashes_of_all(ids, n)
-  local found = {}
+  local found, checkpoints = {}, call('HMGET', CHECKPOINTS, unpack(ids, 1, n))
   for k, mark in ipairs(call('HMGET', CRASHES, unpack(ids, 1, n))) do
-    if mark then
-      found[#found + 1], found[#found + 2] = ids[k], tonumber(string.match(mark, '^%d+')) or 0
+    if mark or checkpoints[k] then
+      local i = #found
+      found[i + 1], found[i + 2] = ids[k], tonumber(string.match(mark or '0', '^%d+')) or 0
+      found[i + 3] = string.match(checkpoints[k] or '', '^%d+ %d+ %S+ (.*)$') or ''
     end
   end
   return #found > 0 and found or 0

@@ -1,7 +1,7 @@
 -- leaving.lua - the one door out: each job that ends goes through this step. Everything that is kept
 -- beside a job is removed here and nowhere else. `how` it ends:
 --   done       counted
---   dead       stays as a dead letter: its record is kept (lib/bury.lua)
+--   dead       stays as a dead letter: its record is kept (lib/bury.lua), its checkpoint and its logs
 --   cancelled  counted; a client that waits for the job can read it in `ended:<id>` for a minute,
 --   deleted    and `ended:` says that there is such a word
 --   expired    as cancelled
@@ -31,6 +31,8 @@ if marked then
   --- @include "lib/key_crashes.lua"
   --- @include "lib/key_cancels.lua"
   --- @include "lib/key_waits.lua"
+  --- @include "lib/key_marks.lua"
+  --- @include "lib/has_marks.lua"
   --- @include "lib/uses.lua"
   for k, clients in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
     for client in string.gmatch(clients or '', '%S+') do -- told, and what they want to know is there
@@ -41,7 +43,17 @@ if marked then
   call('HDEL', CRASHES, unpack(ids, from))
   call('HDEL', CANCELS, unpack(ids, from))
   call('HDEL', WAITS, unpack(ids, from))
-  note_use('m', call('EXISTS', CRASHES, CANCELS, WAITS) > 0)
+  call('HDEL', PROGRESS, unpack(ids, from))
+  local gone = how ~= 'dead'
+  if gone then
+    call('HDEL', CHECKPOINTS, unpack(ids, from))
+    if call('HDEL', LOGS, unpack(ids, from)) > 0 then
+      for k = from, #ids do
+        call('DEL', LOG .. ids[k])
+      end
+    end
+  end
+  note_use('m', has_marks(P))
 end
 if expiring then
   --- @include "lib/key_expires.lua"

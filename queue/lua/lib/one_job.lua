@@ -1,6 +1,7 @@
 -- one_job.lua - a job as it is answered to a reader.
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
+--- @include "lib/marks_of.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/place_of.lua"
 --- @include "lib/as_expired.lua"
@@ -29,10 +30,10 @@ local function one_job(id, whole, uses)
   end
   local lease = math.max(0, call('PTTL', LOCK .. id))
   local mark = call('HGET', CRASHES, id) or '0'
-  local nl = string.find(record, '\n', 1, true) or 0
+  local nl, token = string.find(record, '\n', 1, true) or 0, call('GET', LOCK .. id) or ''
   return {
     OK, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
-    call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0, kept,
-    follows(name, id, record),
+    token, lease, tonumber(string.match(mark, '^%d+')) or 0, kept, follows(name, id, record),
+    marks_of(id, token),
   }
 end

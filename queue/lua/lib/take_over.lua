@@ -10,6 +10,7 @@
 --- @include "lib/wait_for_lock.lua"
 --- @include "lib/put_away.lua"
 --- @include "lib/cancelled.lua"
+--- @include "lib/run_over.lua"
 --- @include "lib/count.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/rewrite.lua"
@@ -39,9 +40,24 @@ local function crashes_of(id)
   return tonumber(n) or 0, story
 end
 
--- One crash more for this id. True: it was the last one, and the job is dead.
+-- Whether its checkpoint is another one than at its last crash, whose digest it has.
+local function advanced(id)
+  local head, digest, bytes = string.match(call('HGET', CHECKPOINTS, id) or '', '^(%d+ %d+) (%S+) (.*)$')
+  local present = bytes and redis.sha1hex(bytes)
+  if not bytes or present == digest then
+    return false
+  end
+  call('HSET', CHECKPOINTS, id, concat({ head, present, bytes }, ' '))
+  return true
+end
+
+-- One crash more for this id. True: it was the last one, and the job is dead. A job that makes progress is
+-- not poison: its crash counts as the first.
 local function crash(id, ended, record, worker, poison, buried)
   local n, story = crashes_of(id)
+  if advanced(id) then
+    n, story = 0, ''
+  end
   local who = gone_workers(worker, story, ended)
   story = string.format('%s; %s, lease ended %.0f', story, who, ended)
   if n + 1 < poison then
@@ -86,6 +102,7 @@ local function take_over(c)
         call('HSET', JOBS, id, record)
       end
       if not dead and call('SET', LOCK .. id, c.token, 'NX', 'PXAT', c.lease_end) then
+        run_over(id)
         call('ZADD', RUNNING, c.lease_end, id)
         n, bytes = n + 1, bytes + #record
         c.taken[n], c.dues[n], c.records[n] = id, over[i + 1], record

@@ -1,5 +1,6 @@
 -- uses_now.lua - the letters of `uses` that a queue should have now.
 --- @include "lib/uses.lua"
+--- @include "lib/has_marks.lua"
 
 -- By `meta` and the keys of the queue with this prefix: a letter, and whether it uses that. `b` is not
 -- among them, because only the records tell it. A running job may wait again, at its level and until it
@@ -14,7 +15,7 @@ local function uses_now(m, prefix)
     and call('EXISTS', prefix .. 'jobs') > 0
   return { p = m.paused, n = m.max_running > 0, r = m.rate > 0, u = keyed,
     l = stays('l', prefix .. 'schedule:h', prefix .. 'schedule:l'), x = stays('x', prefix .. 'expires'),
-    m = call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits') > 0,
+    m = has_marks(prefix),
     k = call('EXISTS', prefix .. 'done') > 0,
     c = call('EXISTS', prefix .. 'cron', prefix .. 'cron_named') > 0 }
 end

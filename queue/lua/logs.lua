@@ -1,0 +1,31 @@
+-- The logs of a job's runs, in the order of the runs.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  id
+--  ARGV[2]  fence       only of this run and later ones; 0: of all
+--  ARGV[3]  from        of this run only what follows so many bytes
+--  returns  {OK, now, set, {fence, attempt, from, lines}, ...} | {GONE, now}
+--           set: `schedule`, `running` or `dead`. from: so many bytes came before the lines; more than
+--           was asked for: what lies in between is not kept. Sent twice: the same.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/found_in.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
+local id, first, from = ARGV[1], ARGV[2] + 0, ARGV[3] + 0
+local answer = { OK, now, (found_in(id)) }
+if not answer[3] then
+  return { GONE, now }
+end
+for fence in string.gmatch(call('HGET', LOGS, id) or '', '%d+') do
+  local attempt, total, lines = string.match(call('HGET', LOG .. id, fence) or '', '^(%d+) (%d+) (.*)$')
+  if attempt and fence + 0 >= first then
+    local begins = total - #lines
+    local skip = fence + 0 == first and math.max(0, from - begins) or 0
+    if skip < #lines then
+      answer[#answer + 1] = { fence, attempt, begins + skip, string.sub(lines, skip + 1) }
+    end
+  end
+end
+return answer
