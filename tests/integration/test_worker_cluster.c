@@ -289,6 +289,39 @@ static void a_burst_ends_when_all_nodes_are_empty(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* Each queue's schedule is on the queue's node, and goes where the queue goes. */
+static void schedules_tick_on_each_node_and_move_with_their_queues(void **state)
+{
+    hf_schedule schedules[PRIMARIES];
+    (void)state;
+    for (size_t i = 0; i < PRIMARIES; i++) {
+        schedules[i] =
+            (hf_schedule){HF_SCHEDULE_INIT, .id = "s",   .queue = names[i],
+                          .every_ms = 300,  .type = "t", .payload = "ok",
+                          .payload_len = 2, .limit = 8,  .overlap = HF_OVERLAP_ALLOW};
+    }
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT,    .queues = queues,
+                                 .n_queues = PRIMARIES,  .lease_ms = LEASE_MS,
+                                 .schedules = schedules, .n_schedules = PRIMARIES};
+    hf_worker_fixture_start(&worker, nodes.url, &opts, 0);
+    for (size_t i = 0; i < PRIMARIES; i++)
+        EVENTUALLY(LONG_MS, done(names[i]) >= 2);
+    hf_cluster_move_begin(&nodes, slot_of(names[0]), &nodes.nodes[1]);
+    hf_cluster_move_end(&nodes, slot_of(names[0]), &nodes.nodes[1]);
+    for (size_t i = 0; i < PRIMARIES; i++)
+        EVENTUALLY(LONG_MS, done(names[i]) >= 8);
+    for (size_t i = 0; i < PRIMARIES; i++) /* its limit */
+        assert_int_equal(done(names[i]), 8);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    hf_cluster_move_begin(&nodes, slot_of(names[0]), &nodes.nodes[0]);
+    hf_cluster_move_end(&nodes, slot_of(names[0]), &nodes.nodes[0]);
+    for (size_t i = 0; i < PRIMARIES; i++)
+        (void)hf_fixture_command(owner_of(names[i]),
+                                 "DEL hf:{%s}:cron hf:{%s}:cron_state "
+                                 "hf:{%s}:cron_next hf:{%s}:cron_named",
+                                 names[i], names[i], names[i], names[i]);
+}
+
 static void reload(const hf_worker_queue *list, size_t n)
 {
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = list, .n_queues = n,
@@ -484,6 +517,8 @@ int main(void)
         cmocka_unit_test_teardown(queues_of_three_nodes_are_consumed, end_worker),
         cmocka_unit_test_teardown(an_idle_worker_waits_on_each_node, end_worker),
         cmocka_unit_test_teardown(a_burst_ends_when_all_nodes_are_empty, end_worker),
+        cmocka_unit_test_teardown(schedules_tick_on_each_node_and_move_with_their_queues,
+                                  end_worker),
         cmocka_unit_test_teardown(a_reload_changes_the_nodes, end_worker),
         cmocka_unit_test_teardown(a_queue_that_moves_while_a_job_runs_is_followed,
                                   end_worker),
