@@ -43,6 +43,7 @@ least once, by one worker at a time, never before its time and promptly
 after it; a worker that lost its lock cannot finish the job.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${package_command})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "tzdata") # for schedules in time zones
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "redis-server | valkey-server")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA
   "${debian}/postinst" "${debian}/prerm" "${debian}/postrm")

@@ -521,6 +521,41 @@ static void a_worker_that_starts_after_a_flush_of_scripts_writes_its_file(void *
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* They are more than one request may have. */
+static void a_thousand_missed_ticks_are_made_up_for_once_each(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s",
+                      .every_ms = 100,
+                      .payload = "ok",
+                      .payload_len = 2,
+                      .missed = HF_MISSED_ALL,
+                      .overlap = HF_OVERLAP_ALLOW});
+    hf_fixture_clock_jump(&q.redis, 95000);
+    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    EVENTUALLY(15000, info_of("s").accepted >= 960);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
+    EVENTUALLY(15000, done() == enqueued());
+    hf_schedule_info info = info_of("s");
+    assert_int_equal(info.accepted, enqueued());
+    assert_int_equal(info.dropped, 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
+static void a_paused_queue_is_an_outage(void **state)
+{
+    (void)state;
+    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    assert_int_equal(hf_admin_pause(q.admin, "q", true, NULL), HF_OK);
+    put((hf_schedule){.id = "s", .every_ms = 3600000, .payload = "ok", .payload_len = 2});
+    hf_fixture_clock_jump(&q.redis, 5 * 3600000);
+    ALWAYS(300, info_of("s").accepted == 0);
+    assert_int_equal(hf_admin_pause(q.admin, "q", false, NULL), HF_OK);
+    EVENTUALLY(10000, info_of("s").accepted == 1);
+    assert_int_equal(info_of("s").dropped, 4);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* Only its check comes to it: its slots are all in use. */
 static void a_busy_worker_takes_ticks_as_well(void **state)
 {
@@ -639,6 +674,8 @@ int main(void)
         TEST(a_handler_learns_the_time_of_its_tick),
         TEST(a_reload_changes_the_schedules_of_the_file),
         TEST(a_worker_that_starts_after_a_flush_of_scripts_writes_its_file),
+        TEST(a_thousand_missed_ticks_are_made_up_for_once_each),
+        TEST(a_paused_queue_is_an_outage),
         TEST(a_busy_worker_takes_ticks_as_well),
         TEST(schedules_of_a_divided_queue_are_in_its_shards),
         TEST(a_zone_that_is_replaced_counts_from_the_next_tick_on),
