@@ -7,7 +7,8 @@
  * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed
  * that it held the job, even if it is asked to stop; no "end" when it lost the job);
  * "tick" (a "tick" and a "late", whose last numbers are the tick of the job's schedule in
- * Unix ms, and how many microseconds ago it was by the wall clock). A
+ * Unix ms, and how many microseconds ago it was by the wall clock); "tell N MS" (its
+ * progress, N times a second, for that time). A
  * handler that learns of a cancel notes "cancelled". A job of the type "blocker" is done
  * at once, and then the loop's thread is held for three leases: by the log function,
  * which that thread calls with the verdict. */
@@ -65,6 +66,27 @@ static hf_verdict believe(hf_run *run, long ms)
     }
 }
 
+static hf_verdict tell(hf_run *run, const char *words)
+{
+    char *rest;
+    long per_second = strtol(words, &rest, 10), ms = strtol(rest, NULL, 10);
+    const uint64_t from = hf_boot_ns(), until = from + (uint64_t)ms * HF_MS_NS;
+    char note[32];
+    uint32_t told = 0;
+    write_line("start", run);
+    while (hf_boot_ns() < until && !hf_run_stopping(run)) {
+        uint64_t passed_ms = (hf_boot_ns() - from) / HF_MS_NS;
+        for (; told < passed_ms * (uint64_t)per_second / 1000; told++) {
+            snprintf(note, sizeof note, "update %u", told);
+            hf_run_set_progress(run, told % 100, note);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    write_at("told", run, told);
+    write_line("end", run);
+    return hf_run_cancelled(run) || hf_run_lost(run) ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
+}
+
 /* A job of a schedule: its tick, and how late it starts by the wall clock. */
 static hf_verdict tick(const hf_run *run)
 {
@@ -85,6 +107,8 @@ static hf_verdict handle(hf_run *run, void *arg)
         return believe(run, strtol(what + 8, NULL, 10));
     if (strcmp(what, "tick") == 0)
         return tick(run);
+    if (strncmp(what, "tell ", 5) == 0)
+        return tell(run, what + 5);
     write_line("start", run);
     if (strncmp(what, "sleep ", 6) == 0)
         pass(run, strtol(what + 6, NULL, 10), false);
