@@ -241,8 +241,11 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     fields[n++] = (hf_log_field){.key = "wait_ms", .number = run->wait_ms};
     fields[n++] = (hf_log_field){.key = "run_ms", .number = run_ms};
     fields[n++] = (hf_log_field){.key = "outcome", .text = outcome};
-    bool snoozed = run->verdict == HF_VERDICT_RELEASE && !run->released;
-    if (run->op == HF_OP_RETRY || (run->op == HF_OP_RELEASE && snoozed)) {
+    /* The verdict belongs to the handler's thread until it has returned, and then `op` is
+     * set. */
+    bool snoozed =
+        run->op == HF_OP_RELEASE && run->verdict == HF_VERDICT_RELEASE && !run->released;
+    if (run->op == HF_OP_RETRY || snoozed) {
         hf_format_duration(run->delay_ms, in);
         fields[n++] = (hf_log_field){.key = "in", .text = in};
     }
