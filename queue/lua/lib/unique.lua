@@ -11,7 +11,7 @@
 --- @include "lib/key_unique.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/expiry.lua"
---- @include "lib/head_of.lua"
+--- @include "lib/key_of.lua"
 --- @include "lib/high.lua"
 --- @include "lib/levels.lua"
 --- @include "lib/uses.lua"
@@ -24,17 +24,11 @@ local function entry_of(value)
 end
 
 local function text_of(e)
+  if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
+    return e.id .. ' ' .. e.keeps .. ' 0 0' -- to format a number takes long
+  end
   local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
   return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
-end
-
--- The key in the line of a record; nil: it has none. Most lines are not decoded.
-local function key_of(record)
-  local line = string.match(record or '', '^[^\n]*')
-  local head = line and string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
-  if head and type(head.unique) == 'string' then
-    return head.unique, head
-  end
 end
 
 -- The letter for a record's `unique_until`; a debounced job frees its key when it starts.

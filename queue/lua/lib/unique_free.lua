@@ -1,0 +1,21 @@
+-- unique_free.lua - keys of jobs that end, where more is to be done than to forget them.
+--- @include "lib/unique.lua"
+local VOIDS = { cancelled = true, deleted = true, purged = true }
+
+-- As free_keys, for the places in `others`.
+local function free_others(how, ids, keys, voids, others)
+  local unparked = false
+  voids = voids or VOIDS[how]
+  for _, k in ipairs(others) do
+    local id, key = ids[k], keys[k]
+    local e = entry_of(call('HGET', UNIQUE, key)) or {}
+    if e.parked == id then
+      e.parked = ''
+      call('HSET', UNIQUE, key, text_of(e))
+    elseif e.id == id and (voids or how ~= 'dead' or e.keeps ~= 'd') then
+      unparked = unparked or e.parked ~= ''
+      free(key, e, voids)
+    end
+  end
+  return unparked
+end
