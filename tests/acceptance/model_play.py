@@ -324,7 +324,7 @@ class Play:
                     if job and job.place == "running" and job.token == f"{worker.name}:{run.fence}"]
             least = min(ends) - 1 if len(ends) == len(runs) else 0
         answer = self.send("renew", worker.name, worker.lease, self.not_after(), worker.lease + 15000,
-                           self.now, least, *(word for run in runs for word in (run.id, run.fence)))
+                           self.now, least, 0, *(word for run in runs for word in (run.id, run.fence)))
         if answer[0] == OK and len(answer) > 2:
             for run, code in zip(runs, answer[2]):
                 if code not in (OK, CANCEL) and self.chance(0.8):

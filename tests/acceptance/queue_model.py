@@ -432,7 +432,7 @@ class Queue:
             self.fence = fence
             jobs = [(job.id, due) for job, due in taken]
             self.claims[worker] = Claimed(number, fence, jobs, self.now + int(lease))
-            marks = [word for job, _ in taken if job.crashes for word in (job.id, job.crashes)]
+            marks = [word for job, _ in taken if job.crashes for word in (job.id, job.crashes, "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
         return [OK, self.now, str(fence), ANY, ANY, marks or 0, buried or 0, *self.told(taken)]
@@ -492,11 +492,11 @@ class Queue:
     # ---- what a holder says ----
 
     def renew(self, args):
-        worker, lease, not_after, _alive, at_least, least = args[:6]
+        worker, lease, not_after, _alive, at_least, least, _told = args[:7]
         if self.late(not_after):
             return [LATE, self.now]
         ends, codes = self.lease_end(lease, at_least), []
-        for id, fence in zip(args[6::2], args[7::2]):
+        for id, fence in zip(args[7::2], args[8::2]):
             job = self.at(id, "running")
             token = f"{worker}:{fence}"
             held = job and self.locked(job) and job.token == token

@@ -63,6 +63,26 @@ static void a_skipped_job_names_the_holder(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+/* Its checkpoint was that of another payload. */
+static void a_replaced_job_starts_anew(void **state)
+{
+    hf_enqueue_result result;
+    hf_job job = plain;
+    (void)state;
+    hf_producer *producer = open_producer();
+    job.id = "holder";
+    must(put(producer, &job, &result));
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:checkpoint holder %s",
+                             "1 1 - x");
+    job.id = "other";
+    job.on_conflict = HF_ON_CONFLICT_REPLACE;
+    must(put(producer, &job, &result));
+    assert_int_equal(result.conflict, HF_CONFLICT_REPLACED);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:checkpoint"), 0);
+    hf_producer_close(producer, NULL, NULL);
+    must(hf_admin_delete(fixture.admin, "q", "holder", NULL, detail));
+}
+
 static void a_parked_job_has_its_own_id(void **state)
 {
     hf_enqueue_result result;
@@ -292,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HF_ADMIN_TEST(a_skipped_job_names_the_holder, &fixture),
+        HF_ADMIN_TEST(a_replaced_job_starts_anew, &fixture),
         HF_ADMIN_TEST(a_parked_job_has_its_own_id, &fixture),
         HF_ADMIN_TEST(a_request_that_is_sent_again_keeps_its_answer, &fixture),
         HF_ADMIN_TEST(a_dead_job_stays_dead_while_its_key_is_taken, &fixture),

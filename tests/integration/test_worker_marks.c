@@ -344,7 +344,13 @@ static void an_older_checkpoint_changes_nothing(void **state)
                                 .n_told = 2};
     assert_int_equal(hf_queue_fixture_renew_with(&queue, &args, "a", NULL), HF_OK);
     assert_true(look(&info) && info.checkpoint_len == strlen("newer"));
-    assert_int_equal(hf_queue_fixture_renew_with(&queue, &args, "a", "1"), HF_LOST);
+    const hf_told lost = {.kind = HF_TOLD_CHECKPOINT, .text = {"9 of a lost run", 15}};
+    const hf_renew_args stale = {.worker = "w",
+                                 .lease_ms = 30000,
+                                 .clock = {.at_least_ms = 1},
+                                 .told = &lost,
+                                 .n_told = 1};
+    assert_int_equal(hf_queue_fixture_renew_with(&queue, &stale, "a", "1"), HF_LOST);
     assert_true(look(&info) && info.checkpoint_len == strlen("newer"));
     assert_int_equal(hf_queue_fixture_complete(&queue, "w", "a", NULL), HF_OK);
     assert_no_marks();

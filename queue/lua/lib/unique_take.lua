@@ -1,5 +1,6 @@
 -- unique_take.lua - a job with a unique key meets the job that holds the key.
 --- @include "lib/key_crashes.lua"
+--- @include "lib/key_marks.lua"
 --- @include "lib/later.lua"
 --- @include "lib/unique_holder.lua"
 --- @include "lib/ask_to_cancel.lua"
@@ -29,6 +30,7 @@ local function replace(e, set, key, job)
   local by = start_by(head.start_within, due)
   call('HSET', JOBS, e.id, by and with_start_by(job.record, by) or job.record)
   call('HDEL', CRASHES, e.id)
+  call('HDEL', CHECKPOINTS, e.id)
   call('ZREM', EXPIRES, e.id)
   if by then
     call('ZADD', EXPIRES, by, e.id)
