@@ -278,6 +278,18 @@ static void jobs_from_python_are_as_good_as_any(void **state)
     assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:jobs"), 0);
 }
 
+static void python_gives_jobs_options(void **state)
+{
+    (void)state;
+    skip_without("/usr/bin/python3", "import redis");
+    assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default", "t",
+                         "--priority=high", "--start_within=600000", "one"),
+                     0);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:schedule:h"), 1);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:expires"), 1);
+    (void)hf_fixture_command(&redis, "FLUSHALL");
+}
+
 static void python_finds_the_shards_of_a_queue(void **state)
 {
     static hf_shards shards;
@@ -332,6 +344,7 @@ int main(void)
         CASE(the_shell_handler_writes_its_mail_or_buries_its_job),
         CASE(the_python_handler_gives_each_verdict),
         CASE(jobs_from_python_are_as_good_as_any),
+        CASE(python_gives_jobs_options),
         CASE(python_finds_the_shards_of_a_queue),
         CASE(the_sale_sells_each_item_once_in_spite_of_deaths),
         CASE(a_guarded_store_refuses_a_holder_that_lost_the_lock),
