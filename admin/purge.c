@@ -24,6 +24,7 @@ typedef struct purge {
     void *arg;
     size_t done, total;
     size_t removed; /* by the last slice, */
+    bool cut;       /* which may have left some because they are large, */
     int64_t at_ms;  /* and when */
     bool stopped;
 } purge;
@@ -34,6 +35,7 @@ static hf_err read_removed(const hf_answer *answer, void *out)
     hf_err err = hf_script_status(answer, 3, &p->at_ms);
     if (err == HF_OK)
         p->removed = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
+    p->cut = hf_reply_int(hf_reply_at(answer->reply, 3)) != 0 && p->removed > 0;
     return err;
 }
 
@@ -67,7 +69,7 @@ static hf_err phase(purge *p, const char *state, int64_t before_ms, int64_t *lef
         p->done += p->removed;
         if (p->progress != NULL && !p->progress(p->done, p->total, p->arg))
             p->stopped = true;
-        if ((int64_t)p->removed < max)
+        if ((int64_t)p->removed < max && !p->cut)
             break;
     }
     return HF_OK;

@@ -6,8 +6,9 @@
 --  ARGV[3]  before      ready: those that were due until then, dead and done: that ended until then, ms
 --  ARGV[4]  max         jobs, 1..1000
 --  ARGV[5]  slice       a word for this slice, different from all others
---  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers the number
---           of the first, if no other slice came in between.
+--  returns  {OK, now, removed, cut} | {LATE, now}; cut 1 (or left out): it may be fewer than there were, because their
+--           records are large. Sent twice, the second answers the number of the first, if no other
+--           slice came in between.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
@@ -24,9 +25,10 @@ if late(ARGV[1]) then
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
+local large = uses and string.find(uses, 'u', 1, true) and string.find(uses, 'b', 1, true)
 local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+) (%d+)$')
 if last and last == ARGV[5] then
-  return { OK, now, tonumber(removed) }
+  return { OK, now, tonumber(removed), large and 1 or nil }
 end
 if ARGV[2] == 'done' then
   open_writes()
@@ -35,6 +37,7 @@ elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
   expire_due(uses, {}) -- these are not purged, but have expired
 end
 local ONE = { dead = DEAD, done = DONE, parked = PARKED }
+local room = 8388608 -- bytes of records that tell their unique keys
 local sets, n = ONE[ARGV[2]] and { ONE[ARGV[2]] } or levels(), 0
 for _, set in ipairs(sets) do
   local first, left = 0, tonumber(ARGV[4]) - n
@@ -46,6 +49,11 @@ for _, set in ipairs(sets) do
     left = math.min(left, call('ZCOUNT', set, '-inf', ARGV[3]))
   end
   local ids = left > 0 and call('ZRANGE', set, first, first + left - 1) or {}
+  if set ~= DONE and large then
+    --- @include "lib/that_fit.lua"
+    local fit = that_fit(ids, #ids, room, n == 0) -- their records are read, for their unique keys
+    ids, room = { unpack(ids, 1, fit) }, fit < #ids and 0 or room
+  end
   if #ids > 0 then
     open_writes()
     if set == DONE then
@@ -61,4 +69,4 @@ if n > 0 then
   call('SET', P .. 'purged', now .. ' ' .. ARGV[5] .. ' ' .. n, 'PX', 60000)
   wake(read_meta())
 end
-return { OK, now, n }
+return { OK, now, n, room == 0 and 1 or nil }

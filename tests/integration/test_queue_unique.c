@@ -235,6 +235,30 @@ static void any_text_is_a_key(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+static void a_purge_of_large_records_goes_in_slices(void **state)
+{
+    enum { N = 20 };
+    static char payload[1 << 20];
+    size_t removed = 0;
+    (void)state;
+    hf_producer *producer = open_producer();
+    memset(payload, 'x', sizeof payload);
+    for (int i = 0; i < N; i++) {
+        hf_enqueue_result result;
+        hf_job job = plain;
+        char key[16];
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        job.unique = key;
+        job.payload = payload;
+        job.payload_len = sizeof payload;
+        must(put(producer, &job, &result));
+    }
+    must(hf_admin_purge(fixture.admin, "q", NULL, NULL, &removed, detail));
+    assert_int_equal(removed, N);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:unique"), 0);
+    hf_producer_close(producer, NULL, NULL);
+}
+
 /* ---- shards ---- */
 
 static void a_key_tells_the_shard(void **state)
@@ -319,6 +343,7 @@ int main(void)
         HF_ADMIN_TEST(a_job_frees_only_its_own_key, &fixture),
         HF_ADMIN_TEST(options_that_contradict_are_refused, &fixture),
         HF_ADMIN_TEST(any_text_is_a_key, &fixture),
+        HF_ADMIN_TEST(a_purge_of_large_records_goes_in_slices, &fixture),
         HF_ADMIN_TEST(a_key_tells_the_shard, &fixture),
         HF_ADMIN_TEST(a_lost_holder_is_found_and_healed, &fixture),
         HF_ADMIN_TEST(a_parked_job_that_follows_none_waits_again, &fixture),
