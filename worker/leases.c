@@ -179,7 +179,7 @@ static void renew(hf_client *none, hf_batch *batch, void *arg)
     hf_run *runs[HF_VERDICTS_MAX];
     hf_telling telling;
     (void)none;
-    HF_ASSERT(batch->n <= HF_VERDICTS_MAX);
+    HF_ASSERT(batch->n > 0 && batch->n <= HF_VERDICTS_MAX);
     for (size_t i = 0; i < batch->n; i++) {
         runs[i] = hf_lease_user(batch->leases[i]);
         items[i] = (hf_renew_item){.id = runs[i]->id, .fence = runs[i]->fence};

@@ -156,7 +156,7 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
 hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i]->type, type) == 0)
+        if (same_text(list[i]->type, type))
             return list[i];
     return NULL;
 }

@@ -139,12 +139,10 @@ static void a_line_with_a_mistake_is_ignored_as_a_whole(void **state)
 static void a_line_that_is_too_long_is_ignored_and_told_once(void **state)
 {
     (void)state;
-    static char line[HF_PROGRAM_SAID_MAX + 2];
+    static char line[HF_PROGRAM_SAID_MAX + 3];
     for (size_t more = 0; more <= 1; more++) {
         size_t len = HF_PROGRAM_SAID_MAX + more;
-        memset(line, ' ', len);
-        memcpy(line, "{\"progress\":50}", 15);
-        line[len] = '\n';
+        (void)snprintf(line, sizeof line, "%-*s\n", (int)len, "{\"progress\":50}");
         begin();
         for (int i = 0; i < 3; i++)
             hf_said_feed(&said, line, len + 1);
