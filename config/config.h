@@ -52,7 +52,8 @@ typedef struct hf_config_handler {
     int64_t keep_ms;      /* 0: not at all */
     bool has_keep;        /* the file names it, else it is that of the queue */
     int64_t contract;
-    int64_t logs; /* 0: no, 1: yes */
+    int64_t logs;          /* 0: no, 1: yes */
+    int64_t result_stdout; /* as `logs` */
 } hf_config_handler;
 
 typedef struct hf_config_schedule {

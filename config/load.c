@@ -197,5 +197,6 @@ void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
                                            : handler->keep_ms,
         .contract = (uint32_t)handler->contract,
         .logs = handler->logs != 0,
+        .result_stdout = handler->result_stdout != 0,
     };
 }

@@ -459,6 +459,14 @@ static const hf_key keys[] = {
      .preset = "false",
      .reload = true,
      .help = "keep the last 64 KiB of its outputs in Redis, for `holdfast job logs`"},
+    {.path = "handlers[].result",
+     HF_KEY_CHOICE,
+     HANDLER(result_stdout),
+     .choices = "descriptor|stdout",
+     .preset = "descriptor",
+     .reload = true,
+     .help = "where the result comes from; with `stdout` the standard output is not "
+             "logged"},
 
     {.path = "schedules",
      HF_KEY_SCHEDULES,

@@ -148,6 +148,7 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
            a->keep_ms == b->keep_ms && a->program.grace_ms == b->program.grace_ms &&
            a->program.contract == b->program.contract &&
            a->program.logs == b->program.logs &&
+           a->program.result_stdout == b->program.result_stdout &&
            same_text(a->program.cwd, b->program.cwd) &&
            same_list(a->program.argv, b->program.argv) &&
            same_list(a->program.env, b->program.env);

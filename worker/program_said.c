@@ -310,12 +310,14 @@ void hf_said_init(hf_said *said, unsigned contract,
     bool one = contract < 2;
     *said = (hf_said){
         .contract = contract, .on_news = on_news, .on_fault = on_fault, .arg = arg};
+    hf_buf_init(&said->output, HF_PROGRAM_RESULT_MAX);
     hf_buf_init(&said->line, one ? HF_VERDICT_LINE_MAX + 1 : HF_PROGRAM_SAID_MAX);
 }
 
 void hf_said_done(hf_said *said)
 {
     hf_buf_done(&said->line);
+    hf_buf_done(&said->output);
     free(said->result);
 }
 
@@ -329,7 +331,28 @@ void hf_said_feed(hf_said *said, const char *bytes, size_t len)
     hf_buf_add(&said->line, bytes, len < room ? len : room);
 }
 
-void hf_said_end(hf_said *said)
+void hf_said_output(hf_said *said, const char *bytes, size_t len)
+{
+    hf_buf_add(&said->output, bytes, len);
+    if (hf_buf_err(&said->output) == HF_TOOBIG)
+        tell_fault(said, LARGE_RESULT, "");
+}
+
+/* Not a part of it: all or nothing. */
+static void take_output(hf_said *said)
+{
+    if (said->result != NULL || said->output.len == 0 ||
+        hf_buf_err(&said->output) != HF_OK)
+        return;
+    said->result = malloc(said->output.len);
+    if (said->result == NULL)
+        return;
+    memcpy(said->result, said->output.data, said->output.len);
+    said->result_len = said->output.len;
+    said->result_is_json = false;
+}
+
+static void end_lines(hf_said *said)
 {
     if (said->contract >= 2) {
         if (!said->skips && said->line.len > 0)
@@ -338,4 +361,10 @@ void hf_said_end(hf_said *said)
     }
     /* Of a line that is not valid the text names the mistake. */
     (void)hf_verdict_line_read(&said->verdict, said->line.data, said->line.len);
+}
+
+void hf_said_end(hf_said *said)
+{
+    end_lines(said);
+    take_output(said);
 }

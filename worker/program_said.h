@@ -59,6 +59,7 @@ typedef struct hf_said {
     void (*on_fault)(const char *text, void *arg); /* once for each kind */
     void *arg;
     hf_buf line;     /* what came of a line that is not whole */
+    hf_buf output;   /* its standard output, if that is its result */
     bool skips;      /* until the end of a line that is too long */
     unsigned faults; /* kinds that were told */
 } hf_said;
@@ -69,6 +70,8 @@ void hf_said_init(hf_said *said, unsigned contract,
 void hf_said_done(hf_said *said);
 
 void hf_said_feed(hf_said *said, const char *bytes, size_t len);
+/* Bytes of its standard output, which is the result if its lines name none. */
+void hf_said_output(hf_said *said, const char *bytes, size_t len);
 void hf_said_end(hf_said *said); /* nothing more comes */
 
 #endif

@@ -145,6 +145,10 @@ static void take(hf_process *p, int which, const char *bytes, size_t len)
         hf_said_feed(&p->said, bytes, len);
         return;
     }
+    if (which == PIPE_OUT && p->spec->result_stdout) {
+        hf_said_output(&p->said, bytes, len);
+        return;
+    }
     hf_output_feed(&p->output, which, bytes, len);
     if (opts->on_output != NULL)
         opts->on_output(p->arg, bytes, len, opts->arg);

@@ -100,6 +100,7 @@ typedef struct hf_program {
                           queue says; HF_KEEP_NONE */
     uint32_t contract; /* 1 or 2; default 1 */
     bool logs;         /* Redis keeps its outputs, as the lines of hf_run_log() */
+    bool result_stdout; /* its standard output is the result, and is not logged */
 } hf_program;
 #define HF_PROGRAM_INIT HF_STRUCT_INIT(hf_program)
 
