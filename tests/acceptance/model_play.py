@@ -323,8 +323,16 @@ class Play:
             ends = [job.score for run in runs for job in [self.model.jobs.get(run.id)]
                     if job and job.place == "running" and job.token == f"{worker.name}:{run.fence}"]
             least = min(ends) - 1 if len(ends) == len(runs) else 0
+        told = []
+        for place in range(1, len(runs) + 1):
+            if self.chance(0.3):
+                told += [place, "p", f"{self.random.randint(0, 100)} row"]
+            if self.chance(0.3):  # the same one again, none, or an older one
+                saved = self.random.choice(["", "row 1", "row 2", f"row {self.random.randint(3, 99)}"])
+                told += [place, "c", f"{self.random.randint(1, 9)} {saved}"]
         answer = self.send("renew", worker.name, worker.lease, self.not_after(), worker.lease + 15000,
-                           self.now, least, 0, *(word for run in runs for word in (run.id, run.fence)))
+                           self.now, least, len(told),
+                           *(word for run in runs for word in (run.id, run.fence)), *told)
         if answer[0] == OK and len(answer) > 2:
             for run, code in zip(runs, answer[2]):
                 if code not in (OK, CANCEL) and self.chance(0.8):

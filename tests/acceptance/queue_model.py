@@ -3,6 +3,7 @@ written from docs/keys.md, docs/jobs.md and docs/operating.md, without the scrip
 time is a number, and each script is a method of Queue that gets the arguments of the script, as texts,
 and returns the answer that Redis must give. What the documents leave open is ANY in an answer.
 """
+import hashlib
 import json
 
 OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
@@ -107,12 +108,14 @@ def same(expected, found):
 
 class Job:
     """An accepted job. place: `schedule`, `running` or `dead`; score: when it is due, when its lease
-    ends, when it died. token: of the lock. crashes, cancel: the marks beside it."""
+    ends, when it died. token: of the lock. crashes, cancel, progress (of the present run) and
+    checkpoint (fence, number, digest at the last crash, bytes): the marks beside it."""
 
     def __init__(self, id, head, payload, due):
         self.id, self.head, self.payload = id, head, payload
         self.place, self.score, self.token = "schedule", due, None
         self.crashes, self.cancel = 0, None
+        self.progress, self.checkpoint = None, None
 
     @property
     def level(self):
@@ -300,7 +303,7 @@ class Queue:
 
     def leave(self, job, how):
         """Everything that is kept beside a job ends here. A dead job stays, as a dead letter."""
-        job.token, job.cancel, job.crashes = None, None, 0
+        job.token, job.cancel, job.crashes, job.progress = None, None, 0, None
         if how != "dead":
             del self.jobs[job.id]
         if how in ("cancelled", "deleted", "expired"):
@@ -347,7 +350,7 @@ class Queue:
 
     def wait(self, job, due):
         """It waits (again), at its level."""
-        job.place, job.score, job.token = "schedule", due, None
+        job.place, job.score, job.token, job.progress = "schedule", due, None, None
         self.levelled = self.levelled or job.level != 1
 
     # ---- enqueueing ----
@@ -432,7 +435,8 @@ class Queue:
             self.fence = fence
             jobs = [(job.id, due) for job, due in taken]
             self.claims[worker] = Claimed(number, fence, jobs, self.now + int(lease))
-            marks = [word for job, _ in taken if job.crashes for word in (job.id, job.crashes, "")]
+            marks = [word for job, _ in taken if job.crashes or job.checkpoint for word in
+                     (job.id, job.crashes, job.checkpoint[3] if job.checkpoint else "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
         return [OK, self.now, str(fence), ANY, ANY, marks or 0, buried or 0, *self.told(taken)]
@@ -465,14 +469,24 @@ class Queue:
             return False
         if not forgive:
             self.counters["crashed"] += 1
-            job.crashes += 1
+            job.crashes = 1 if self.advanced(job) else job.crashes + 1
         if forgive or job.crashes < poison:
             Expiry.started(job)  # it may have
+            job.progress = None
             return True
         text = Starts(f"its holder died {job.crashes} times")
         self.bury(job, "poison", text)
         buried += [job.id, text]
         return False
+
+    @staticmethod
+    def advanced(job):
+        """Whether its checkpoint is another one than at its last crash."""
+        if not job.checkpoint:
+            return False
+        fence, number, digest, text = job.checkpoint
+        job.checkpoint = (fence, number, hashlib.sha1(text.encode()).hexdigest(), text)
+        return job.checkpoint[2] != digest
 
     def unclaim(self, args):
         """None of these jobs has started."""
@@ -492,11 +506,12 @@ class Queue:
     # ---- what a holder says ----
 
     def renew(self, args):
-        worker, lease, not_after, _alive, at_least, least, _told = args[:7]
+        worker, lease, not_after, _alive, at_least, least, told = args[:7]
         if self.late(not_after):
             return [LATE, self.now]
         ends, codes = self.lease_end(lease, at_least), []
-        for id, fence in zip(args[7::2], args[8::2]):
+        runs = args[7:len(args) - int(told)]
+        for id, fence in zip(runs[::2], runs[1::2]):
             job = self.at(id, "running")
             token = f"{worker}:{fence}"
             held = job and self.locked(job) and job.token == token
@@ -507,7 +522,21 @@ class Queue:
                 codes.append(CANCEL if job.cancel in (fence, "*") else OK)
             else:
                 codes.append(LOST)
+        said = args[len(args) - int(told):]
+        for place, what, text in zip(said[::3], said[1::3], said[2::3]):
+            if codes[int(place) - 1] != LOST:
+                self.tell(self.jobs[runs[2 * int(place) - 2]], runs[2 * int(place) - 1], what, text)
         return [OK, self.now] + ([codes] if any(codes) else [])
+
+    @staticmethod
+    def tell(job, fence, what, text):
+        if what == "p":
+            job.progress = f"{fence} {text}"
+            return
+        number, _, saved = text.partition(" ")
+        before = job.checkpoint or (None, 0, "-", "")
+        if before[0] != fence or before[1] <= int(number):
+            job.checkpoint = (fence, int(number), before[2], saved) if saved else None
 
     def held(self, worker, args, step, resent):
         """Of the jobs that a verdict names: [(job, its arguments)] of those that the worker holds, and
@@ -812,6 +841,8 @@ class Queue:
             **sets, "jobs": {job.id: job.record() for job in jobs},
             "locks": {job.id: (job.token, job.score) for job in jobs if self.locked(job)},
             "crashes": {job.id: job.crashes for job in jobs if job.crashes},
+            "progress": {job.id: job.progress for job in jobs if job.progress},
+            "checkpoint": {job.id: "%s %d %s %s" % job.checkpoint for job in jobs if job.checkpoint},
             "kept": {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)},
             "expires": {job.id: job.head["start_by"] for job in jobs
                         if job.place == "schedule" and "start_by" in job.head},
