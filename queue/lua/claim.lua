@@ -104,7 +104,8 @@ if uses and string.find(uses, '[^bklmux]') or late or first and first + 0 <= now
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
       buried = buried, expires = expires,
     })
-    over = n
+    over = n -- if what followed a job that died here has no time left, it comes back at once
+    max = expires and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0 and n or max
   end
   free = free_places(m, max - n, ARGV[8] - n)
 end
@@ -256,7 +257,6 @@ if ARGV[6] ~= '0' then
   --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
-
 -- 8. Tell the worker of ticks that are due.
 if m and string.find(m.uses, 'c', 1, true) then
   --- @include "lib/take_ticks.lua"

@@ -34,7 +34,9 @@ if ARGV[2] == 'done' then
   open_writes()
   forget_over()
 elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
-  expire_due(uses, {}) -- these are not purged, but have expired
+  for _ = 1, 2 do -- these are not purged, but have expired; then those that followed them
+    expire_due(uses, {})
+  end
 end
 local ONE = { dead = DEAD, done = DONE, parked = PARKED }
 local room = 8388608 -- bytes of records that tell their unique keys

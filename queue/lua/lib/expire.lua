@@ -3,10 +3,11 @@
 --- @include "lib/key_expires.lua"
 --- @include "lib/levels.lua"
 
--- They leave as expired. None has a mark, because none has started.
+-- They leave as expired. None has started, but a dead one that was requeued may have a checkpoint.
 local function leave_late(ids, set)
-  local how, from, locks, marked, expiring, voids = 'expired', 1, nil, false, true, true
+  local how, from, locks, expiring, voids = 'expired', 1, nil, true, true
   local uses = call('HGET', META, 'uses')
+  local marked = uses and string.find(uses, 'm', 1, true)
   local keyed, unparked = uses and string.find(uses, 'u', 1, true), nil
   --- @step "lib/leaving.lua"
 end

@@ -18,18 +18,24 @@ local function holds(e)
   end
 end
 
+-- The text and the entry of a key, and whether its holder has ended: only the window is left then, and
+-- another job may have the id of the holder meanwhile.
+local function read_key(key)
+  local value = call('HGET', UNIQUE, key)
+  local e = entry_of(value)
+  return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
+end
+
 -- The entry of a key that is taken, and the state of its holder; GONE: only its window holds it. A key
 -- whose holder has been lost is healed, and counted.
 local function holder_of(key)
   for _ = 1, 3 do -- freed, the key may belong to a parked job, and this one be gone too
-    local value = call('HGET', UNIQUE, key)
-    local e = entry_of(value)
+    local value, e, ended = read_key(key)
     local state, set = nil, nil
-    if e and expire_late(e.id, 'l') then -- it may wait at any level
-      value = call('HGET', UNIQUE, key)
-      e = entry_of(value)
+    if e and not ended and expire_late(e.id, 'l') then -- it may wait at any level
+      value, e, ended = read_key(key)
     end
-    if e then
+    if e and not ended then
       state, set = holds(e)
     end
     if state then
@@ -39,7 +45,7 @@ local function holder_of(key)
     elseif not value then
       return nil
     end
-    if not e or e.window == 0 or not call('ZSCORE', WINDOWS, key) then
+    if not ended then
       count('healed', 1)
     end
     if e then

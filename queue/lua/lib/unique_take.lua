@@ -1,6 +1,7 @@
 -- unique_take.lua - a job with a unique key meets the job that holds the key.
 --- @include "lib/key_crashes.lua"
 --- @include "lib/key_marks.lua"
+--- @include "lib/keeping.lua"
 --- @include "lib/later.lua"
 --- @include "lib/unique_holder.lua"
 --- @include "lib/ask_to_cancel.lua"
@@ -57,6 +58,7 @@ local function park(e, key, job)
   call('HSET', UNIQUE, key, text_of(e))
   if not parked then
     call('DEL', P .. 'ended:' .. job.id)
+    forget_kept({ job.id })
     count('enqueued', 1)
   end
   return parked
