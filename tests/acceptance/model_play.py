@@ -5,16 +5,16 @@ import json
 
 from queue_model import CANCEL, LATE, OK, Queue
 
-FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry")
-OPTIONS = {"priority", "start_within", "expired"}
+FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told")
+OPTIONS = {"priority", "start_within", "expired", "unique"}
 AGE, DEAD_MAX = 15552000000, 10000
 
 
 class Run:
     """A job as its holder knows it."""
 
-    def __init__(self, id, fence, due):
-        self.id, self.fence, self.due = id, fence, due
+    def __init__(self, id, fence, due, key):
+        self.id, self.fence, self.due, self.key = id, fence, due, key
 
 
 class Worker:
@@ -38,6 +38,7 @@ class Play:
         self.model = Queue(harness.now)
         self.features = {name for name in FEATURES if random.random() < 0.5}
         self.names = [f"job-{k:02}" for k in range(random.choice((4, 12, 40)))]
+        self.ever = set(self.names)
         self.made, self.payloads, self.slices, self.born = 0, 0, 0, 0
         self.workers = [self.worker() for _ in range(random.choice((1, 2, 4)))]
         self.producers = [Producer(f"producer-{k}") for k in range(2)]
@@ -78,10 +79,13 @@ class Play:
             if self.chance(0.3):
                 self.purge(state, 1000)
         worker = self.born_worker(8000)
-        for _ in range(200):
+        for _ in range(300):
             self.pass_time(self.random.choice((10000, 400000)))
             if not self.model.within("schedule") and not self.model.within("running"):
-                break
+                dead = [job.id for job in self.model.within("dead")]
+                if not dead:
+                    break
+                self.send("delete", 0, 0, *dead[:1000])
             if self.chance(0.2):
                 waiting = [job.id for job in self.model.waiting()][:200]
                 self.send("requeue", 0, 0, 0, 0, 0, *waiting)
@@ -89,9 +93,6 @@ class Play:
             while worker.runs and self.chance(0.9):
                 self.verdicts(worker, ending=True)
             worker.runs.clear()
-        dead = [job.id for job in self.model.within("dead")]
-        if dead:
-            self.send("delete", 0, 0, *dead[:1000])
         self.pass_time(2 * 7200000)
         self.check(worker)
 
@@ -151,7 +152,7 @@ class Play:
         words = list(words)
         at = {"complete": 2, "retry": 2, "release": 2, "bury": 2, "keep": 2}.get(script)
         if at and self.chance(0.7):
-            words[at] = "1000"  # the holder knows that it sent them before
+            words[at] = "1000" + words[at][1:]  # the holder knows that it sent them before
         if script == "claim" and words[6] == "" and self.chance(0.5):
             words[6] = "b"
         answer = self.harness.request(script, words)
@@ -187,6 +188,25 @@ class Play:
             head["start_within"] = self.random.choice((1, self.pace, 5 * self.pace, 3600000))
             if self.chance(0.3):
                 head["expired"] = "dead"
+        if "unique" in self.features and self.chance(0.6):
+            head.update(self.unique())
+        return head
+
+    def unique(self):
+        """A key, and one of the ways in which jobs may share it."""
+        head = {"unique": self.random.choice(("key", "another key", "a third", "ключ"))}
+        some = self.random.choice((1, self.pace, 10 * self.pace, 600000))
+        way = self.random.choice(("plain", "plain", "for", "debounce", "throttle"))
+        if way == "debounce":  # with a key of its own: other jobs with it would start its time anew
+            return {"unique": "events", "debounce": some, "max_wait": 3 * some}
+        if way == "throttle":
+            return {**head, "throttle": some, **({"on_conflict": "next"} if self.chance(0.5) else {})}
+        if way == "for":
+            head["unique_for"] = some
+        if self.chance(0.5):
+            head["unique_until"] = self.random.choice(("start", "done"))
+        if self.chance(0.7):
+            head["on_conflict"] = self.random.choice(("replace", "next", "cancel"))
         return head
 
     def payload(self):
@@ -206,7 +226,7 @@ class Play:
         for _ in range(n):
             head = self.head()
             optional = optional or OPTIONS & head.keys()
-            line = json.dumps(head, separators=(",", ":"))
+            line = json.dumps(head, separators=(",", ":"), ensure_ascii=False)
             jobs += [self.new_id(made), self.due(), line + "\n" + self.payload()]
         script = "enqueue_with" if optional or self.chance(0.1) else "enqueue"
         producer, number, remember = "", 0, 0
@@ -224,6 +244,7 @@ class Play:
         self.made += 1
         name = f"made-{self.made:06}"
         self.names[self.random.randrange(len(self.names))] = name
+        self.ever.add(name)
         return name
 
     # ---- workers ----
@@ -248,7 +269,7 @@ class Play:
             return
         claimed = self.model.claims[worker.name]
         for id, due in claimed.jobs:
-            worker.runs[id] = Run(id, claimed.fence, due)
+            worker.runs[id] = Run(id, claimed.fence, due, self.model.jobs[id].head.get("unique"))
 
     def some_runs(self, worker):
         runs = list(worker.runs.values())
@@ -271,10 +292,13 @@ class Play:
     def complete(self, worker, runs):
         by_fence = collections.defaultdict(list)
         for run in runs:
-            by_fence[run.fence].append(run.id)
-        words = [word for fence, ids in by_fence.items() for word in (fence, len(ids))]
-        return self.send("complete", worker.name, self.not_after(), 0, len(by_fence), *words,
-                         *(id for ids in by_fence.values() for id in ids))
+            by_fence[run.fence].append(run)
+        words = [word for fence, runs in by_fence.items() for word in (fence, len(runs))]
+        runs = [run for runs in by_fence.values() for run in runs]
+        keys = [word for k, run in enumerate(runs, 1) if run.key for word in (k, run.key)]
+        resent = f"0 {len(keys) // 2}" if keys else 0
+        return self.send("complete", worker.name, self.not_after(), resent, len(by_fence), *words,
+                         *(run.id for run in runs), *keys)
 
     def keep(self, worker, runs):
         words = []
@@ -323,20 +347,25 @@ class Play:
             ends = [job.score for run in runs for job in [self.model.jobs.get(run.id)]
                     if job and job.place == "running" and job.token == f"{worker.name}:{run.fence}"]
             least = min(ends) - 1 if len(ends) == len(runs) else 0
-        told = []
-        for place in range(1, len(runs) + 1):
-            if self.chance(0.3):
-                told += [place, "p", f"{self.random.randint(0, 100)} row"]
-            if self.chance(0.3):  # the same one again, none, or an older one
-                saved = self.random.choice(["", "row 1", "row 2", f"row {self.random.randint(3, 99)}"])
-                told += [place, "c", f"{self.random.randint(1, 9)} {saved}"]
+        told = self.told(runs) if "told" in self.features else []
+        named = [word for run in runs for word in (run.id, run.fence)]
         answer = self.send("renew", worker.name, worker.lease, self.not_after(), worker.lease + 15000,
-                           self.now, least, len(told),
-                           *(word for run in runs for word in (run.id, run.fence)), *told)
+                           self.now, least, len(told), *named, *told)
         if answer[0] == OK and len(answer) > 2:
             for run, code in zip(runs, answer[2]):
                 if code not in (OK, CANCEL) and self.chance(0.8):
                     worker.runs.pop(run.id, None)
+
+    def told(self, runs):
+        """What the worker tells of its runs: a progress, a checkpoint."""
+        words = []
+        for place, run in enumerate(runs, 1):
+            if self.chance(0.4):
+                words += [place, "p", f"{self.random.randint(0, 100)} {self.error()}"]
+            if self.chance(0.4):
+                text = self.random.choice(("", "step 1", "step 2", f"step {self.payloads}"))
+                words += [place, "c", f"{self.random.randint(1, 9)} {text}"]
+        return words
 
     def die(self):
         """A worker is killed, and another one starts."""
@@ -363,7 +392,7 @@ class Play:
 
     def purge(self, state=None, most=None):
         self.slices += self.random.choice((0, 1, 1))
-        state = state or self.random.choice(("ready", "delayed", "dead", "done"))
+        state = state or self.random.choice(("ready", "delayed", "dead", "done", "parked"))
         before = self.now - self.random.choice((0, self.pace))
         most = most or self.random.choice((1, 5, 1000))
         self.send("purge", self.not_after(), state, before, most, f"slice-{self.slices}")
@@ -382,5 +411,5 @@ class Play:
         self.send("job", self.id(), self.random.randint(0, 1))
 
     def list(self):
-        state = self.random.choice(("ready", "delayed", "retry", "running", "dead", "done"))
+        state = self.random.choice(("ready", "delayed", "retry", "running", "dead", "done", "parked"))
         self.send("list", state, "", 1000, "")

@@ -3,12 +3,12 @@ written from docs/keys.md, docs/jobs.md and docs/operating.md, without the scrip
 time is a number, and each script is a method of Queue that gets the arguments of the script, as texts,
 and returns the answer that Redis must give. What the documents leave open is ANY in an answer.
 """
-import hashlib
 import json
 
 OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
+PARKED = -14
 NAMES = {OK: "ok", EXISTS: "exists", LOST: "lost", GONE: "gone", LATE: "late", CANCEL: "cancel",
-         RUNS: "runs", IS_DEAD: "dead"}
+         RUNS: "runs", IS_DEAD: "dead", PARKED: "parked"}
 DELAY_MAX, MINUTE = 3155760000000, 60000
 
 
@@ -108,14 +108,14 @@ def same(expected, found):
 
 class Job:
     """An accepted job. place: `schedule`, `running` or `dead`; score: when it is due, when its lease
-    ends, when it died. token: of the lock. crashes, cancel, progress (of the present run) and
-    checkpoint (fence, number, digest at the last crash, bytes): the marks beside it."""
+    ends, when it died. token: of the lock. crashes, cancel: the marks beside it."""
 
     def __init__(self, id, head, payload, due):
         self.id, self.head, self.payload = id, head, payload
         self.place, self.score, self.token = "schedule", due, None
         self.crashes, self.cancel = 0, None
         self.progress, self.checkpoint = None, None
+        self.first = 0  # when the first of the jobs was accepted that a debounce has put together
 
     @property
     def level(self):
@@ -146,6 +146,194 @@ class Expiry:
     @staticmethod
     def is_over(job, now):
         return job.place == "schedule" and job.head.get("start_by", now + 1) <= now
+
+
+class Taken:
+    """A unique key that is taken: by which job; until its end, its start, or until it is done; in any case
+    until the end of the window. `parked`: the job that follows."""
+
+    def __init__(self, holder, head, start):
+        self.holder, self.parked = holder, None
+        self.gone = False  # the window is left; another job may have the holder's id meanwhile
+        self.use(head, start)
+
+    def use(self, head, start):
+        length = UniqueKeys.length(head)
+        self.until = "start" if "debounce" in head else head.get("unique_until", "end")
+        self.window = start + length if length else 0
+
+
+class UniqueKeys:
+    """At most one job holds a key, and one is parked behind it. What takes, frees and follows."""
+
+    def __init__(self, queue):
+        self.queue, self.taken = queue, {}
+
+    def holder(self, key):
+        """What is known of a key that is taken, and the state of its holder; GONE: only the window is
+        left."""
+        taken = self.taken.get(key)
+        if taken and not taken.gone:
+            self.queue.expire(self.queue.jobs.get(taken.holder))
+            taken = self.taken.get(key)
+        state = self.state(taken) if taken else None
+        return (taken, state) if state else (None, None)
+
+    def state(self, taken):
+        job = self.queue.jobs.get(taken.holder) if not taken.gone else None
+        place = job.place if job else None
+        if place == "schedule":
+            return EXISTS
+        if place == "running" and taken.until != "start":
+            return RUNS
+        if place == "dead" and taken.until == "done":
+            return IS_DEAD
+        return GONE if taken.window > self.queue.now else None
+
+    @staticmethod
+    def length(head):
+        return head.get("throttle") or head.get("unique_for")
+
+    @staticmethod
+    def mode(head):
+        return "replace" if "debounce" in head else head.get("on_conflict", "skip")
+
+    def due(self, head, due, first):
+        if "debounce" in head:
+            return min(self.queue.now + head["debounce"], first + head["max_wait"])
+        return due
+
+    def meet(self, job):
+        """A new job with a key: what the answer says of the job that it met, (how, id, state). It is left
+        as it is if it takes the key, and else parked, or dropped."""
+        now, head, key = self.queue.now, job.head, job.head["unique"]
+        mode, (taken, state) = self.mode(head), self.holder(key)
+        if taken and mode == "skip":
+            return "skipped", taken.holder, state
+        if state == EXISTS and mode == "replace":
+            self.replace(taken, job)
+            return "replaced", taken.holder, EXISTS
+        if taken and state != GONE:
+            return self.park(taken, state, mode, job)
+        length, start = self.length(head), taken.window if taken else now
+        if taken and length:
+            start = min(start, now + length)  # no job waits for longer than its own window
+        job.score = max(self.due(head, job.score, now), start if taken else 0)
+        self.taken[key] = Taken(job.id, head, start)
+        job.first = now if "debounce" in head else 0
+        return None
+
+    def replace(self, taken, job):
+        """The holder that waits keeps its id, and is otherwise the new job."""
+        holder = self.queue.jobs[taken.holder]
+        first = holder.first or self.queue.now
+        holder.head, holder.payload, holder.crashes = job.head, job.payload, 0
+        holder.checkpoint = None
+        due = self.due(job.head, job.score, first)
+        Expiry.begin(holder, due, self.queue.now)
+        self.queue.wait(holder, due)
+        taken.use(job.head, self.queue.now)
+        holder.first = first if "debounce" in job.head else 0
+
+    def park(self, taken, state, mode, job):
+        """It follows the holder; there is at most one such job, and a later one replaces its payload."""
+        parked, now = self.queue.jobs.get(taken.parked), self.queue.now
+        first = parked and parked.first or now
+        job.first = first if "debounce" in job.head else 0
+        job.score = self.due(job.head, job.score, first)
+        if mode == "cancel" and state == RUNS:
+            self.queue.ask_to_cancel(self.queue.jobs[taken.holder])
+        if parked:
+            parked.head, parked.payload, parked.score = job.head, job.payload, job.score
+            parked.first = job.first
+            return "replaced", parked.id, PARKED
+        job.place, taken.parked = "parked", job.id
+        return "parked", taken.holder, state
+
+    def free(self, key, voids):
+        """The holder does not hold it any more. voids: the window ends as well."""
+        taken = self.taken[key]
+        window = 0 if voids or taken.window <= self.queue.now else taken.window
+        if taken.parked:
+            self.unpark(key, window)
+        elif not window:
+            del self.taken[key]
+        else:
+            taken.gone = True
+
+    def unpark(self, key, least):
+        """The parked job takes the key, and waits; never before its due."""
+        taken, now = self.taken[key], self.queue.now
+        job, start = self.queue.jobs[taken.parked], max(now, least)
+        first_due = max(job.score, least)
+        self.queue.wait(job, max(job.score, start))
+        if job.head.get("start_within"):
+            job.head["start_by"] = first_due + job.head["start_within"]
+        self.taken[key] = Taken(job.id, job.head, start)
+
+    def left(self, job, how, voids):
+        """A job ends; a dead one keeps its key if it is held until it is done."""
+        key = job.head.get("unique")
+        taken = self.taken.get(key)
+        if taken and taken.parked == job.id:
+            taken.parked = None
+        elif taken and taken.holder == job.id and (voids or how != "dead" or taken.until != "done"):
+            self.free(key, voids or how in ("cancelled", "deleted", "purged", "expired"))
+
+    def started(self, job):
+        job.first = 0  # the next event is of another job
+        taken = self.taken.get(job.head.get("unique"))
+        if taken and taken.holder == job.id and taken.until == "start":
+            self.free(job.head["unique"], False)
+
+    def waits_again(self, job):
+        """After a run: a job that follows takes its place; a key that was freed at the start is taken
+        again, if it is free."""
+        key, job.first = job.head.get("unique"), 0
+        taken = self.taken.get(key)
+        if key and taken and taken.holder == job.id:
+            taken.gone = False
+            if taken.parked:
+                self.unpark(key, max(job.score, taken.window))
+                self.queue.leave(job, "replaced")
+        elif key and job.head.get("unique_until") == "start" or "debounce" in job.head:
+            if not self.holder(key)[0]:
+                self.taken[key] = Taken(job.id, {**job.head, "throttle": 0, "unique_for": 0}, 0)
+
+    def take_again(self, job):
+        """A dead job that is requeued: whether it has its key."""
+        key, job.first = job.head.get("unique"), 0
+        taken, _ = self.holder(key) if key else (None, None)
+        if key and not taken:
+            self.taken[key] = Taken(job.id, {**job.head, "throttle": 0, "unique_for": 0}, 0)
+        if taken and taken.holder == job.id:
+            taken.gone = False
+        return not taken or taken.holder == job.id
+
+
+class Checkpoint:
+    """What a run left for the next one. A later one of the same run has a higher number. at_crash: the
+    checkpoint when a holder died last."""
+
+    def __init__(self, fence, number, text, at_crash=None):
+        self.fence, self.number, self.text, self.at_crash = fence, number, text, at_crash
+
+    @staticmethod
+    def tell(job, fence, number, text):
+        before = job.checkpoint
+        if before and before.fence == fence and before.number > number:
+            return
+        job.checkpoint = Checkpoint(fence, number, text, before.at_crash if before else None) if text \
+            else None
+
+    @staticmethod
+    def crash(job):
+        """A job that makes progress is not poison: its crash counts as the first."""
+        point = job.checkpoint
+        if point and point.text != point.at_crash:
+            point.at_crash = point.text
+            return 1
+        return job.crashes + 1
 
 
 class Levels:
@@ -257,7 +445,7 @@ class Kept:
 
 
 COUNTERS = ("enqueued", "done", "failed", "lost", "unsure", "crashed", "cancelled", "deleted",
-            "expired")
+            "expired", "replaced", "healed")
 
 
 class Queue:
@@ -269,6 +457,7 @@ class Queue:
         self.producers, self.claims = {}, {}
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.trimmed, self.kept = 0, Kept()
+        self.unique, self.conflicts = UniqueKeys(self), {}
 
     # ---- looking ----
 
@@ -301,12 +490,13 @@ class Queue:
 
     # ---- the one door out ----
 
-    def leave(self, job, how):
+    def leave(self, job, how, voids=False):
         """Everything that is kept beside a job ends here. A dead job stays, as a dead letter."""
+        self.unique.left(job, how, voids)
         job.token, job.cancel, job.crashes, job.progress = None, None, 0, None
         if how != "dead":
             del self.jobs[job.id]
-        if how in ("cancelled", "deleted", "expired"):
+        if how in ("cancelled", "deleted", "expired", "replaced"):
             self.ended[job.id] = (self.now, how)
         if how == "trimmed":
             self.trimmed += 1
@@ -324,7 +514,7 @@ class Queue:
     def bury(self, job, reason, text):
         job.head.update(reason=reason, error=text, died=self.now)
         Expiry.started(job)
-        self.leave(job, "dead")
+        self.leave(job, "dead", reason == "expired")
         job.place, job.score = "dead", self.now
 
     def expire(self, job, buried=None):
@@ -353,6 +543,10 @@ class Queue:
         job.place, job.score, job.token, job.progress = "schedule", due, None, None
         self.levelled = self.levelled or job.level != 1
 
+    def wait_again(self, job, due):
+        self.wait(job, due)
+        self.unique.waits_again(job)
+
     # ---- enqueueing ----
 
     def known(self, id):
@@ -362,7 +556,7 @@ class Queue:
                 return IS_DEAD
             self.expire(job)
             return OK
-        return {"schedule": EXISTS, "running": RUNS, "dead": IS_DEAD}[job.place] if job else OK
+        return {"schedule": EXISTS, "parked": EXISTS, "running": RUNS, "dead": IS_DEAD}[job.place] if job else OK
 
     def enqueue(self, args):
         producer, number, not_after, remember, waited = args[0], *map(int, args[1:5])
@@ -370,7 +564,8 @@ class Queue:
         made = args[5 + 3 * n] if len(args) > 5 + 3 * n else "-"
         seen = self.producers.setdefault(producer, Producer())
         if producer and seen.repeats(number, self.now):
-            return [OK, self.now, 1, []]
+            until, *answer = self.conflicts.get((producer, number), (0, []))
+            return [OK, self.now, 1, *(answer if self.now <= until else [[]])]
         if self.late(not_after):
             return [LATE, self.now]
         named, codes, refused = set(), [], False
@@ -381,11 +576,18 @@ class Queue:
             refused = refused or codes[k] != OK and made[min(k, len(made) - 1)] in "nN"
         if refused:
             return [EXISTS, self.now, 0, codes]
+        conflicts = []
         for k in range(n):
             if codes[k] == OK:
-                self.accept(*args[5 + 3 * k:8 + 3 * k], waited)
+                met = self.accept(*args[5 + 3 * k:8 + 3 * k], waited)
+                if met:
+                    codes[k] = OK if met[0] == "parked" else EXISTS
+                    conflicts += [k + 1, *met]
         if producer:
             seen.remember(number, self.now + remember)
+        if conflicts:
+            self.conflicts[producer, number] = self.now + remember, codes, conflicts
+            return [OK, self.now, 0, codes, conflicts]
         return [OK, self.now, 0, codes if any(codes) else OneOf([], codes)]
 
     enqueue_with = enqueue
@@ -397,12 +599,18 @@ class Queue:
         elif due < 0:
             due = self.now + max(0, -due - waited)
         head, _, payload = record.partition("\n")
-        job = self.jobs[id] = Job(id, json.loads(head), payload, due)
-        Expiry.begin(job, due, self.now)
-        self.wait(job, due)
+        job = Job(id, json.loads(head), payload, due)
+        met = self.unique.meet(job) if "unique" in job.head else None
+        if met and met[0] != "parked":
+            return met
+        self.jobs[id] = job
+        if not met:
+            Expiry.begin(job, job.score, self.now)
+            self.wait(job, job.score)
         self.ended.pop(id, None)
         self.kept.jobs.pop(id, None)
         self.counters["enqueued"] += 1
+        return met
 
     # ---- claiming ----
 
@@ -418,10 +626,12 @@ class Queue:
         for job in self.expired():
             self.expire(job, buried)
         if not self.paused:
+            most = 0 if self.expired() else most  # what followed one of them: it comes back at once
             for job in self.over(until)[:min(most, 200)]:
                 if self.take_over(job, "f" in flags, poison, buried):
                     taken.append((job, job.score))
             over = len(taken)
+            most = over if self.expired() else most
             free = self.limits.free(self.now, most - over, int(slots) - over,
                                     len(self.within("running")))
             chosen = self.levels.choose(self.due(), free, self.levelled)
@@ -430,13 +640,16 @@ class Queue:
                 self.limits.fill(self.now)
                 self.limits.tokens -= len(chosen)
         for job, _ in taken:
+            starts = job.place == "schedule"
             job.place, job.score, job.token = "running", ends, f"{worker}:{fence}"
+            if starts:
+                self.unique.started(job)
         if taken:
             self.fence = fence
             jobs = [(job.id, due) for job, due in taken]
             self.claims[worker] = Claimed(number, fence, jobs, self.now + int(lease))
             marks = [word for job, _ in taken if job.crashes or job.checkpoint for word in
-                     (job.id, job.crashes, job.checkpoint[3] if job.checkpoint else "")]
+                     (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
         return [OK, self.now, str(fence), ANY, ANY, marks or 0, buried or 0, *self.told(taken)]
@@ -469,7 +682,7 @@ class Queue:
             return False
         if not forgive:
             self.counters["crashed"] += 1
-            job.crashes = 1 if self.advanced(job) else job.crashes + 1
+            job.crashes = Checkpoint.crash(job)
         if forgive or job.crashes < poison:
             Expiry.started(job)  # it may have
             job.progress = None
@@ -478,15 +691,6 @@ class Queue:
         self.bury(job, "poison", text)
         buried += [job.id, text]
         return False
-
-    @staticmethod
-    def advanced(job):
-        """Whether its checkpoint is another one than at its last crash."""
-        if not job.checkpoint:
-            return False
-        fence, number, digest, text = job.checkpoint
-        job.checkpoint = (fence, number, hashlib.sha1(text.encode()).hexdigest(), text)
-        return job.checkpoint[2] != digest
 
     def unclaim(self, args):
         """None of these jobs has started."""
@@ -498,7 +702,7 @@ class Queue:
             job = self.jobs.get(id)
             if job and self.locked(job) and job.token == f"{worker}:{claimed.fence}":
                 if not self.cancelled(job, claimed.fence):
-                    self.wait(job, min(due, self.now))
+                    self.wait_again(job, min(due, self.now))
                 released += 1
         self.limits.give_back(self.now, released)
         return [OK, self.now, released]
@@ -507,11 +711,11 @@ class Queue:
 
     def renew(self, args):
         worker, lease, not_after, _alive, at_least, least, told = args[:7]
+        jobs, told = args[7:len(args) - int(told)], args[len(args) - int(told):]
         if self.late(not_after):
             return [LATE, self.now]
         ends, codes = self.lease_end(lease, at_least), []
-        runs = args[7:len(args) - int(told)]
-        for id, fence in zip(runs[::2], runs[1::2]):
+        for id, fence in zip(jobs[::2], jobs[1::2]):
             job = self.at(id, "running")
             token = f"{worker}:{fence}"
             held = job and self.locked(job) and job.token == token
@@ -522,21 +726,15 @@ class Queue:
                 codes.append(CANCEL if job.cancel in (fence, "*") else OK)
             else:
                 codes.append(LOST)
-        said = args[len(args) - int(told):]
-        for place, what, text in zip(said[::3], said[1::3], said[2::3]):
+        for place, what, text in zip(told[::3], told[1::3], told[2::3]):
+            id, fence = jobs[2 * int(place) - 2:2 * int(place)]
             if codes[int(place) - 1] != LOST:
-                self.tell(self.jobs[runs[2 * int(place) - 2]], runs[2 * int(place) - 1], what, text)
+                first, _, rest = text.partition(" ")
+                if what == "p":
+                    self.jobs[id].progress = f"{fence} {text}"
+                else:
+                    Checkpoint.tell(self.jobs[id], fence, int(first), rest)
         return [OK, self.now] + ([codes] if any(codes) else [])
-
-    @staticmethod
-    def tell(job, fence, what, text):
-        if what == "p":
-            job.progress = f"{fence} {text}"
-            return
-        number, _, saved = text.partition(" ")
-        before = job.checkpoint or (None, 0, "-", "")
-        if before[0] != fence or before[1] <= int(number):
-            job.checkpoint = (fence, int(number), before[2], saved) if saved else None
 
     def held(self, worker, args, step, resent):
         """Of the jobs that a verdict names: [(job, its arguments)] of those that the worker holds, and
@@ -551,7 +749,7 @@ class Queue:
                 codes.append(OK)
                 continue
             codes.append(LOST if job else GONE)
-            if k // step >= int(resent):
+            if k // step >= int(resent.split()[0]):
                 self.counters["lost"] += 1
             elif codes[-1] == LOST:
                 self.counters["unsure"] += 1
@@ -605,7 +803,7 @@ class Queue:
                 job.head.update(error=error, failed=self.now)
                 job.head.pop("refused", None)
                 Expiry.started(job)
-                self.wait(job, self.now + max(0, min(DELAY_MAX, int(delay))))
+                self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(delay))))
         return self.verdict(codes)
 
     def release(self, args):
@@ -624,13 +822,13 @@ class Queue:
                 job.head.pop("refused", None)  # a handler had it
                 if error:
                     job.head["error"] = error
-                self.wait(job, self.now + max(0, min(DELAY_MAX, int(due))))
+                self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
             elif error:
                 job.head["error"] = error
                 job.head.setdefault("refused", self.now)
-                self.wait(job, self.now + max(0, min(DELAY_MAX, int(due))))
+                self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
             else:
-                self.wait(job, min(int(due), self.now))
+                self.wait_again(job, min(int(due), self.now))
         self.limits.give_back(self.now, sum(words[3] == "0" for _, words in held))
         return self.verdict(codes)
 
@@ -662,20 +860,25 @@ class Queue:
         if job.place == "dead":
             return [IS_DEAD, self.now]
         if job.place == "running":
-            token = job.token if self.locked(job) else ""
-            job.cancel = token.rpartition(":")[2] or "*"
-            return [RUNS, self.now, token, job.score]
+            return [RUNS, self.now, self.ask_to_cancel(job), job.score]
         self.leave(job, "cancelled")
         return [OK, self.now]
+
+    def ask_to_cancel(self, job):
+        """Marks the present run; one whose lock has ended is any."""
+        token = job.token if self.locked(job) else ""
+        job.cancel = token.rpartition(":")[2] or "*"
+        return token
 
     def delete(self, args):
         not_after, died = args[0], int(args[1])
         if self.late(not_after):
             return [LATE, self.now]
-        codes, holders = [], []
         for id in args[2:]:
             self.expire(self.jobs.get(id))
-            job, code = self.jobs.get(id), GONE
+        codes, holders, leaving = [], [], []
+        for job in map(self.jobs.get, args[2:]):
+            code = GONE
             if job and job.place == "dead":
                 code = OK if died == 0 or job.score <= died else GONE
             elif job and died == 0 and job.place == "running":
@@ -683,12 +886,14 @@ class Queue:
                 holders += [job.token if self.locked(job) else "", job.score]
             elif job and died == 0:
                 code = OK
-            elif not job and died == 0 and self.kept.at(id, self.now):
-                code = OK
-                del self.kept.jobs[id]
-            if code == OK and job:
-                self.leave(job, "purged" if died else "deleted")
+            leaving += [job] if code == OK else []
             codes.append(code)
+        for job in sorted(leaving, key=lambda job: job.place != "parked"):  # before it follows
+            self.leave(job, "purged" if died else "deleted")
+        for k, id in enumerate(args[2:] if died == 0 else ()):
+            if codes[k] == GONE and self.kept.at(id, self.now):
+                codes[k] = OK
+                del self.kept.jobs[id]
         return [OK, self.now, codes, holders]
 
     def requeue(self, args):
@@ -703,11 +908,12 @@ class Queue:
             job, code = self.jobs.get(id), GONE
             due = first + (place + k) * 1000 // rate if rate else first
             if job and job.place == "dead" and (died == 0 or job.score <= died):
-                code = OK
-                for field in ("attempts", "history", "reason", "died", "refused"):
-                    job.head.pop(field, None)
-                Expiry.begin(job, due, self.now)
-                self.wait(job, max(due, self.now))
+                code = OK if self.unique.take_again(job) else EXISTS
+                if code == OK:
+                    for field in ("attempts", "history", "reason", "died", "refused"):
+                        job.head.pop(field, None)
+                    Expiry.begin(job, due, self.now)
+                    self.wait(job, max(due, self.now))
             elif job and died == 0 and job.place == "schedule":
                 code = OK
                 if job.score > self.now:
@@ -716,6 +922,8 @@ class Queue:
                         Expiry.begin(job, self.now, self.now)
             elif job and died == 0 and job.place == "running":
                 code = RUNS
+            elif job and died == 0 and job.place == "parked":
+                code = PARKED
             codes.append(code)
         return [OK, self.now, codes]
 
@@ -724,28 +932,27 @@ class Queue:
         if self.late(not_after):
             return [LATE, self.now]
         if self.purged and self.purged[1] == word and self.now <= self.purged[0] + MINUTE:
-            return [OK, self.now, self.purged[2]]
-        for job in self.expired() if state in ("ready", "delayed") else ():
-            self.expire(job)
+            return Page([OK, self.now, self.purged[2]])
+        for _ in range(2 if state not in ("dead", "done") else 0):
+            for job in self.expired():
+                self.expire(job)
+        n, most = 0, int(most)
         if state == "done":
-            chosen = []
-        elif state == "dead":
-            chosen = [job for job in self.within("dead") if job.score <= int(before)]
-        else:
-            chosen = [job for job in self.waiting() if
-                      (job.score > self.now if state == "delayed" else job.score <= int(before))]
-            chosen.sort(key=lambda job: job.level)
-        chosen = chosen[:int(most)]
-        for job in chosen:
-            self.leave(job, "purged")
-        if state == "done":
-            chosen = [id for ended, id in self.kept.oldest(self.now) if ended <= int(before)]
-            chosen = chosen[:int(most)]
-            for id in chosen:
+            over = [id for ended, id in self.kept.oldest(self.now) if ended <= int(before)]
+            for id in over[:most]:
                 del self.kept.jobs[id]
-        if chosen:
-            self.purged = self.now, word, len(chosen)
-        return [OK, self.now, len(chosen)]
+                n += 1
+        for level in range(3):
+            jobs = self.within("schedule" if state in ("ready", "delayed") else state)
+            for job in [job for job in jobs if job.level == level or job.place != "schedule"]:
+                wanted = {"delayed": job.score > self.now, "parked": True}.get(
+                    state, job.score <= int(before))
+                if wanted and n < most:
+                    self.leave(job, "purged")
+                    n += 1
+        if n:
+            self.purged = self.now, word, n
+        return Page([OK, self.now, n])
 
     def pause(self, args):
         not_after, paused = args
@@ -779,7 +986,8 @@ class Queue:
                      len(self.within("dead")), n["enqueued"], n["done"], n["failed"], n["lost"], n["unsure"],
                      n["crashed"], min(ready, default=0), min(later, default=0), limits.max_running,
                      limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
-                     len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired())])
+                     len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired()),
+                     len(self.within("parked")), n["replaced"], 0])
 
     def job(self, args):
         id, whole = args
@@ -802,12 +1010,18 @@ class Queue:
         locked = self.locked(job)
         record = job.record() if whole == "1" else Record(job.head, "")
         return Page([OK, self.now, job.place, job.score, record, len(job.payload),
-                     job.token if locked else "", job.score - self.now if locked else 0, job.crashes])
+                     job.token if locked else "", job.score - self.now if locked else 0, job.crashes, 0,
+                     self.follows(job), [job.progress.partition(" ")[2] if job.progress and locked else "",
+                                         len(job.checkpoint.text) if job.checkpoint else 0, ANY]])
+
+    def follows(self, job):
+        """Of a parked job, the holder of its key."""
+        return self.unique.taken[job.head["unique"]].holder if job.place == "parked" else ""
 
     def list(self, args):
         """A page that has room for all of them."""
         state = args[0]
-        if state in ("running", "dead"):
+        if state in ("running", "dead", "parked"):
             jobs = self.within(state)
         else:
             jobs = [job for job in self.waiting() if (job.score <= self.now) == (state == "ready")
@@ -841,11 +1055,13 @@ class Queue:
             **sets, "jobs": {job.id: job.record() for job in jobs},
             "locks": {job.id: (job.token, job.score) for job in jobs if self.locked(job)},
             "crashes": {job.id: job.crashes for job in jobs if job.crashes},
-            "progress": {job.id: job.progress for job in jobs if job.progress},
-            "checkpoint": {job.id: "%s %d %s %s" % job.checkpoint for job in jobs if job.checkpoint},
             "kept": {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)},
             "expires": {job.id: job.head["start_by"] for job in jobs
                         if job.place == "schedule" and "start_by" in job.head},
+            "unique": {key: (one.holder, one.until[0], one.window if one.window > self.now else 0, one.parked or "")
+                       for key, one in self.unique.taken.items() if self.unique.state(one)},
+            "progress": {job.id: job.progress for job in jobs if job.progress},
+            "checkpoint": {job.id: job.checkpoint.text for job in jobs if job.checkpoint},
             "cancel": {job.id: job.cancel for job in jobs if job.cancel},
             "ended": {id: how for id, (at, how) in self.ended.items() if self.now <= at + MINUTE},
             "counters": {name: n for name, n in self.counters.items() if n},
