@@ -229,6 +229,25 @@ static void the_shell_handler_writes_its_mail_or_buries_its_job(void **state)
     assert_printed("no address: nobody");
 }
 
+/* A run before it has come to row 18. */
+static void the_long_handler_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    char path[PATH_SIZE], rows[256];
+    (void)snprintf(path, sizeof path, "%s/rows", redis.dir);
+    assert_int_equal(setenv("ROWS", path, 1), 0);
+    assert_int_equal(setenv("PACE", "0", 1), 0);
+    assert_int_equal(RUN(HF_TEST_COMMAND, "enqueue", "rows.import", "--id", "long",
+                         "--keep", "1h", "x"),
+                     0);
+    (void)hf_fixture_command(&redis, "HSET hf:{default}:checkpoint long %s", "1 1 - 18");
+    (void)hf_fixture_command(&redis, "HSET hf:{default}:meta uses m");
+    run_handlers();
+    assert_string_equal(hf_read_file(path, rows, sizeof rows), "row 19\nrow 20\n");
+    assert_int_equal(RUN(HF_TEST_COMMAND, "job", "result", "long"), 0);
+    assert_printed("{\"rows\":20}");
+}
+
 static void the_python_handler_gives_each_verdict(void **state)
 {
     (void)state;
@@ -342,6 +361,7 @@ int main(void)
         CASE(the_service_says_when_redis_is_away),
         CASE(the_configuration_of_the_handlers_is_good),
         CASE(the_shell_handler_writes_its_mail_or_buries_its_job),
+        CASE(the_long_handler_goes_on_where_it_was),
         CASE(the_python_handler_gives_each_verdict),
         CASE(jobs_from_python_are_as_good_as_any),
         CASE(python_gives_jobs_options),
