@@ -5,8 +5,8 @@ import json
 
 from queue_model import CANCEL, LATE, OK, Queue
 
-FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told")
-OPTIONS = {"priority", "start_within", "expired", "unique"}
+FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told", "on_dead")
+OPTIONS = {"priority", "start_within", "expired", "unique", "on_dead"}
 AGE, DEAD_MAX = 15552000000, 10000
 
 
@@ -52,7 +52,7 @@ class Play:
             self.enqueue: 22, self.claim: 18, self.verdicts: 26, self.renew: 6, self.die: 1.5,
             self.again: 6, self.pass_time: 14, self.cancel: 4, self.delete: 2, self.requeue: 3,
             self.purge: 0.7, self.pause: 0.8, self.check: 2, self.stats: 1.5, self.show: 2,
-            self.list: 0.7,
+            self.list: 0.7, self.edit: 2,
             self.limits: 1 if "limits" in self.features else 0,
         }
         for action in weights:
@@ -106,7 +106,7 @@ class Play:
         return self.random.random() < p
 
     def id(self):
-        return self.random.choice(self.names)
+        return self.random.choice(self.names) + (".dead" if self.chance(0.05) else "")
 
     def ids(self, most):
         return self.random.sample(self.names, min(len(self.names), self.random.randint(1, most)))
@@ -190,6 +190,8 @@ class Play:
                 head["expired"] = "dead"
         if "unique" in self.features and self.chance(0.6):
             head.update(self.unique())
+        if "on_dead" in self.features and self.chance(0.3):
+            head["on_dead"] = "report"
         return head
 
     def unique(self):
@@ -403,6 +405,12 @@ class Play:
     def limits(self):
         rate, per = self.random.choice((("", ""), (0, 0), (60, 3840), (4, 64), (15, 960), (3, 192)))
         self.send("limits", self.not_after(), self.random.choice(("", 0, 1, 3, 20)), rate, per, "")
+
+    def edit(self):
+        due = self.random.choice(("", "", self.due()))
+        priorities = ("", "", "high", "normal", "low") if "levels" in self.features else ("",)
+        self.send("edit", self.not_after(), self.id(), due, self.random.choice(priorities),
+                  *self.random.choice(((0, ""), (1, self.payload()))))
 
     def stats(self):
         self.send("stats")

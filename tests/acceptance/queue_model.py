@@ -71,10 +71,10 @@ class Record:
         if not isinstance(found, str):
             return False
         head, newline, payload = found.partition("\n")
-        return bool(newline) and payload == self.payload and same(self.head, json.loads(head))
+        return bool(newline) and self.payload in (None, payload) and same(self.head, json.loads(head))
 
     def __repr__(self):
-        return repr(f"{json.dumps(self.head, default=repr)}\n{self.payload[:40]}")
+        return repr(f"{json.dumps(self.head, default=repr)}\n{str(self.payload)[:40]}")
 
 
 class Dues:
@@ -124,6 +124,10 @@ class Job:
     @property
     def order(self):
         return self.score, self.id
+
+    @property
+    def size(self):
+        return ANY if self.payload is None else len(self.payload)
 
     def record(self):
         return Record(self.head, self.payload)
@@ -516,6 +520,11 @@ class Queue:
         Expiry.started(job)
         self.leave(job, "dead", reason == "expired")
         job.place, job.score = "dead", self.now
+        about = job.id + ".dead"
+        if "on_dead" in job.head and about not in self.jobs:  # a job about the death
+            head = {"type": job.head["on_dead"], "created": self.now}
+            self.accept(about, "0", json.dumps(head) + "\n", 0)
+            self.jobs[about].payload = None  # says it in words
 
     def expire(self, job, buried=None):
         """A script that meets a job whose time is over removes it."""
@@ -954,6 +963,29 @@ class Queue:
             self.purged = self.now, word, n
         return Page([OK, self.now, n])
 
+    def edit(self, args):
+        """A job that waits gets another payload, due time or priority."""
+        not_after, id, due, priority, replaces, payload = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        self.expire(self.jobs.get(id))
+        job = self.jobs.get(id)
+        if not job or job.place != "schedule":
+            code = {"running": RUNS, "dead": IS_DEAD, "parked": PARKED}[job.place] if job else GONE
+            return [code, self.now]
+        if replaces == "1":
+            job.payload = payload
+        if priority:
+            job.head.pop("priority", None)
+            job.head.update({"priority": priority} if priority != "normal" else {})
+        score = job.score
+        if due:
+            score = int(due) if int(due) > 0 else self.now - int(due)
+            if "start_by" in job.head:
+                Expiry.begin(job, score, self.now)
+        self.wait(job, score)
+        return [OK, self.now]
+
     def pause(self, args):
         not_after, paused = args
         if self.late(not_after):
@@ -1005,11 +1037,11 @@ class Queue:
                          at[1] if at else ""])
         if Expiry.is_over(job, self.now):
             if job.head.get("expired") == "dead":
-                return Page([OK, self.now, "dead", ANY, ANY, len(job.payload), "", 0, 0])
+                return Page([OK, self.now, "dead", ANY, ANY, job.size, "", 0, 0])
             return Page([GONE, self.now, ANY, 0, "expired"])
         locked = self.locked(job)
         record = job.record() if whole == "1" else Record(job.head, "")
-        return Page([OK, self.now, job.place, job.score, record, len(job.payload),
+        return Page([OK, self.now, job.place, job.score, record, job.size,
                      job.token if locked else "", job.score - self.now if locked else 0, job.crashes, 0,
                      self.follows(job), [job.progress.partition(" ")[2] if job.progress and locked else "",
                                          len(job.checkpoint.text) if job.checkpoint else 0, ANY]])
@@ -1026,7 +1058,7 @@ class Queue:
         else:
             jobs = [job for job in self.waiting() if (job.score <= self.now) == (state == "ready")
                     and (state != "retry" or job.head.get("attempts"))]
-        rows = [Page([job.id, job.score, Record(job.head, ""), len(job.payload),
+        rows = [Page([job.id, job.score, Record(job.head, ""), job.size,
                       job.token if self.locked(job) else "", ANY, job.crashes]) for job in jobs]
         if state == "done":
             rows = [Page([id, ended, self.kept.jobs[id][2].partition("\n")[0] + "\n"])
