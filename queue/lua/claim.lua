@@ -104,7 +104,8 @@ if uses and string.find(uses, '[^bklmux]') or late or first and first + 0 <= now
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
       buried = buried, expires = expires,
     })
-    over = n -- if what followed a job that died here has no time left, it comes back at once
+    over, m = n, read_meta() -- a job that followed one that died here waits now; if its time is over,
+    uses, expires = m.uses, string.find(m.uses, 'x', 1, true) -- this worker comes back at once
     max = expires and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0 and n or max
   end
   free = free_places(m, max - n, ARGV[8] - n)
@@ -202,7 +203,6 @@ for _ = 1, paused and 0 or 10 do
     end
   end
 end
-
 if n > over and uses and string.find(uses, 'u', 1, true) then
   --- @include "lib/unique_start.lua"
   free_at_start(taken, records, over + 1, n)
