@@ -475,8 +475,8 @@ class Queue:
         return [job for job in self.within("schedule") if not Expiry.is_over(job, self.now)]
 
     def expired(self):
-        return sorted((job for job in self.jobs.values() if Expiry.is_over(job, self.now)),
-                      key=lambda job: (job.head["start_by"], job.id))
+        return sorted((job for job in self.jobs.values() if Expiry.is_over(job, self.now)), key=lambda job: (
+            job.head.get("expired") == "dead", job.head["start_by"], job.id))
 
     def due(self):
         return [job for job in self.waiting() if job.score <= self.now]
