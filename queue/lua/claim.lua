@@ -79,9 +79,8 @@ if uses and string.find(uses, '[^bklmux]') or late or first and first + 0 <= now
   m.high = now < high and heed_clock(high) or m.high
   if late then
     --- @include "lib/expire_all.lua"
-    local gone, left = 0, false
     buried = {}
-    gone, left = expire_due(uses, buried)
+    local gone, left = expire_due(uses, buried)
     wait = gone > 0 and 0 or wait -- it comes back at once
     max = left and 0 or max
   end
@@ -104,13 +103,15 @@ if uses and string.find(uses, '[^bklmux]') or late or first and first + 0 <= now
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
       buried = buried, expires = expires,
     })
-    over, m = n, read_meta() -- a job that followed one that died here waits now; if its time is over,
-    uses, expires = m.uses, string.find(m.uses, 'x', 1, true) -- this worker comes back at once
+    over = n
+  end
+  if buried then -- jobs have ended here: one that followed waits now. If its time is over,
+    m = read_meta() -- this worker comes back at once
+    uses, expires = m.uses, string.find(m.uses, 'x', 1, true)
     max = expires and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0 and n or max
   end
   free = free_places(m, max - n, ARGV[8] - n)
 end
-
 -- 3. Take due jobs, in order; again, if locks were held elsewhere.
 local levelled, plan, beyond, turn = uses and string.find(uses, 'l', 1, true), nil, nil, nil
 for _ = 1, paused and 0 or 10 do
@@ -262,7 +263,6 @@ if m and string.find(m.uses, 'c', 1, true) then
   --- @include "lib/take_ticks.lua"
   answer[5] = not paused and take_ticks() and 2 or 0
 end
-
 -- 9. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
 local at
 if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
