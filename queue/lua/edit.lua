@@ -20,6 +20,7 @@
 --- @include "lib/later.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/head_of.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/waits_in.lua"
 --- @include "lib/expiry.lua"
@@ -52,17 +53,22 @@ end
 if ARGV[5] == '1' then
   record = string.sub(record, 1, string.find(record, '\n', 1, true) or 0) .. ARGV[6]
 end
-local home, by = set, nil
-record = rewrite(record, function(head)
-  if priority ~= '' then
-    head.priority = LEVEL_SETS[priority] and priority or nil
-    home = level_of(head.priority)
-  end
-  if due ~= '' and head.start_by then -- its time begins with its due time
-    by = start_by(head.start_within, at)
-    head.start_by = tonumber(by)
-  end
-end)
+local home, by, head = set, nil, head_of(record) or {}
+local level = LEVEL_SETS[priority] and priority or nil
+if priority ~= '' then
+  home = level_of(level)
+end
+if due ~= '' and head.start_by then -- its time begins with its due time
+  by = start_by(head.start_within, at)
+end
+if by or priority ~= '' and head.priority ~= level then -- else the line stays, byte for byte
+  record = rewrite(record, function(line)
+    if priority ~= '' then
+      line.priority = level
+    end
+    line.start_by = by and tonumber(by) or line.start_by
+  end)
+end
 call('HSET', JOBS, id, record)
 if home ~= set then
   call('ZREM', set, id)
