@@ -1,6 +1,7 @@
 /* test_worker_marks.c - what a run tells while it goes on: its progress rides on the
  * renewals and ends with it, its checkpoint reaches the next run. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
