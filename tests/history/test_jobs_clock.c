@@ -300,6 +300,14 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
     return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
+static void no_overlaps(const hf_staff_report *r)
+{
+    if (r->overlaps > 0)
+        print_message("overlaps of up to %" PRIu64 " ms, the first: %s\n",
+                      r->longest_ns / HF_MS_NS, r->first);
+    assert_int_equal(r->overlaps, 0);
+}
+
 static nemesis one; /* too large for a stack */
 
 static void play(uint64_t seed, unsigned ms)
@@ -310,13 +318,10 @@ static void play(uint64_t seed, unsigned ms)
     do_harm(&one, ms);
     hf_staff_judge(&one.staff, &report);
     print(&one, &report);
-    if (report.overlaps > 0)
-        print_message("overlaps of up to %" PRIu64 " ms, the first: %s\n",
-                      report.longest_ns / HF_MS_NS, report.first);
-    assert_int_equal(report.overlaps, 0);
+    no_overlaps(&report);
     finish(&one);
     hf_staff_judge(&one.staff, &report);
-    assert_int_equal(report.overlaps, 0);
+    no_overlaps(&report);
     assert_true(report.ended > 0 && report.again > 0);
 }
 
