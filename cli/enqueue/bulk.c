@@ -21,8 +21,8 @@ enum {
 /* A job whose text and bytes are in the block's buffer, which moves while it grows. */
 typedef struct item {
     hf_job job;
-    ptrdiff_t type, id, unique, payload; /* in the buffer; id and unique: NOWHERE if it
-                                            has none */
+    ptrdiff_t type, id, unique, on_dead,
+        payload; /* in the buffer; NOWHERE: it has none */
 } item;
 
 typedef struct block {
@@ -102,6 +102,16 @@ static ptrdiff_t keep(block *b, const void *bytes, size_t len)
     return at;
 }
 
+static ptrdiff_t keep_text(block *b, const char *text)
+{
+    return text == NULL ? NOWHERE : keep(b, text, strlen(text) + 1);
+}
+
+static const char *kept_text(const block *b, ptrdiff_t at)
+{
+    return at == NOWHERE ? NULL : b->text.data + at;
+}
+
 /* What it counts: at least what it takes here, and in a request. */
 static size_t size_of(const hf_job *job)
 {
@@ -121,10 +131,10 @@ static hf_err add_job(bulk *u, block *b, const hf_job *job)
     }
     item *added = &b->items[b->n];
     added->job = *job;
-    added->type = keep(b, job->type, strlen(job->type) + 1);
-    added->id = job->id == NULL ? NOWHERE : keep(b, job->id, strlen(job->id) + 1);
-    added->unique =
-        job->unique == NULL ? NOWHERE : keep(b, job->unique, strlen(job->unique) + 1);
+    added->type = keep_text(b, job->type);
+    added->id = keep_text(b, job->id);
+    added->unique = keep_text(b, job->unique);
+    added->on_dead = keep_text(b, job->on_dead);
     added->payload = keep(b, job->payload, job->payload_len);
     if (hf_buf_err(&b->text) != HF_OK)
         return HF_NOMEM; /* its maximum cannot be met: the caller looks at the sizes */
@@ -145,9 +155,10 @@ static hf_err send_block(bulk *u, block *b)
             const item *it = &b->items[i];
             jobs[i] = it->job;
             jobs[i].queue = b->queue;
-            jobs[i].type = b->text.data + it->type;
-            jobs[i].id = it->id == NOWHERE ? NULL : b->text.data + it->id;
-            jobs[i].unique = it->unique == NOWHERE ? NULL : b->text.data + it->unique;
+            jobs[i].type = kept_text(b, it->type);
+            jobs[i].id = kept_text(b, it->id);
+            jobs[i].unique = kept_text(b, it->unique);
+            jobs[i].on_dead = kept_text(b, it->on_dead);
             jobs[i].payload = b->text.data + it->payload;
         }
         const hf_bulk_block out = {jobs, b->n, ++u->number, u->sent};

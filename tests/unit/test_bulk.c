@@ -352,6 +352,41 @@ static void lines_of_one_queue_go_in_blocks_of_ten_thousand(void **state)
     assert_memory_equal(s.payloads, "0 1 2 3 4 ", 10);
 }
 
+static hf_err compare_texts(const hf_bulk_block *block, void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < block->n; i++) {
+        const hf_job *job = &block->jobs[i];
+        assert_string_equal(job->id, job->type);
+        assert_string_equal(job->unique, job->type);
+        assert_string_equal(job->on_dead, job->type);
+    }
+    return HF_OK;
+}
+
+static void a_block_keeps_the_texts_of_its_lines(void **state)
+{
+    (void)state;
+    file f;
+    char detail[HF_BULK_DETAIL_SIZE];
+    file_open(&f);
+    for (int i = 0; i < 1000; i++)
+        fprintf(
+            f.out,
+            "{\"type\":\"t%d\",\"id\":\"t%d\",\"unique\":\"t%d\",\"on_dead\":\"t%d\"}\n",
+            i, i, i, i);
+    fclose(f.out);
+    const hf_bulk_opts opts = {.fd = open(f.path, O_RDONLY),
+                               .file = "f",
+                               .queue = "d",
+                               .payload_max = PAYLOAD_MAX,
+                               .send = compare_texts};
+    assert_true(opts.fd >= 0);
+    assert_int_equal(hf_bulk_read(&opts, detail), HF_OK);
+    close(opts.fd);
+    hf_tempdir_remove(f.dir);
+}
+
 static void lines_of_several_queues_fill_a_block_for_each(void **state)
 {
     (void)state;
@@ -540,6 +575,7 @@ int main(void)
         cmocka_unit_test(the_scanner_stays_inside_any_text),
         cmocka_unit_test(base64_is_read_strictly),
         cmocka_unit_test(lines_of_one_queue_go_in_blocks_of_ten_thousand),
+        cmocka_unit_test(a_block_keeps_the_texts_of_its_lines),
         cmocka_unit_test(lines_of_several_queues_fill_a_block_for_each),
         cmocka_unit_test(a_block_stays_below_its_size),
         cmocka_unit_test(more_queues_than_blocks_may_be_open_send_the_oldest),
