@@ -57,9 +57,11 @@ static hf_err check_numbers(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
         if (err != HF_OK)
             return err;
     }
-    return s->every_ms == 0 || s->every_ms >= HF_EVERY_MIN_MS
+    if (s->every_ms != 0 && s->every_ms < HF_EVERY_MIN_MS)
+        return refuse(s, all[0].what, "a shorter one", detail);
+    return s->end_ms == 0 || s->end_ms > s->start_ms
                ? HF_OK
-               : refuse(s, all[0].what, "a shorter one", detail);
+               : refuse(s, "an end after its start", "an earlier one", detail);
 }
 
 static hf_err check_ticks(const hf_schedule *s, char detail[HF_DETAIL_SIZE])

@@ -7,7 +7,7 @@
 --  ARGV[4]  value       `{"cron":...,"job":{"type":"T"}}\npayload`, see docs/keys.md
 --  ARGV[5]  file        '': an order of an operator. Else what a worker's file says: `start` when the
 --           worker starts or reloads it, `keep` later
---  ARGV[6]  rev         of the file; a lower one than before changes nothing
+--  ARGV[6]  rev         of the file; one below the highest so far changes nothing
 --  returns  {OK, now, written} | {LATE, now}; written 0: nothing was changed, because it is
 --           so already, or the file said that before. A schedule of a file ends 10 minutes after the last such request.
 --           Sent twice: the same.
@@ -19,6 +19,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
+--- @include "lib/note_decided.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -33,6 +34,10 @@ local old, digest = text and cjson.decode(text) or nil, redis.sha1hex(value)
 if old and file ~= '' and (file == 'keep' or old.file == digest or rev < (old.rev or 0)) then
   open_writes()
   call('ZADD', CRON_NAMED, 'XX', string.format('%d', now + 600000), id)
+  if old.file == digest and rev > (old.rev or 0) then -- an older file must not come after it
+    old.rev = rev
+    call('HSET', CRON_STATE, id, cjson.encode(old))
+  end
   return { OK, now, 0 }
 end
 if old and file == '' and call('HGET', CRON, id) == value then
@@ -58,6 +63,6 @@ else
   call('ZADD', CRON_NAMED, string.format('%d', now + 600000), id)
 end
 note_use('c', true)
-call('HSET', META, 'cron_high', stamp)
+note_decided()
 wake(read_meta())
 return { OK, now, 1 }

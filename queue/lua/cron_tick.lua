@@ -17,6 +17,7 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/late.lua"
 --- @include "lib/wake.lua"
+--- @include "lib/note_decided.lua"
 --- @include "lib/enqueue_tick.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -104,7 +105,8 @@ while at + 6 <= #ARGV do
 end
 local more = call('ZCOUNT', CRON_NEXT, '-inf', stamp) > 0
 if decided then
-  call('HSET', META, 'cron_high', stamp, 'cron_by', more and string.format('%d', now + 1000) or '0')
+  note_decided()
+  call('HSET', META, 'cron_by', more and string.format('%d', now + 1000) or '0')
   wake(read_meta())
 end
 return { OK, now, more and 1 or 0, codes }

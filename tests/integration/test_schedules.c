@@ -286,6 +286,8 @@ static void what_is_no_schedule_is_refused_with_one_line(void **state)
         {{.id = "s", .every_ms = 1000, .tz = "UTC", .type = "t"},
          "a tz only beside cron"},
         {{.id = "s", .every_ms = 1000, .jitter_ms = -1, .type = "t"}, "a jitter"},
+        {{.id = "s", .every_ms = 1000, .start_ms = 2000, .end_ms = 1000, .type = "t"},
+         "an end after its start"},
     };
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
@@ -344,12 +346,15 @@ static void a_file_changes_its_schedule_only_when_its_text_changes(void **state)
     assert_int_equal(put_file("start", "three", 5), HF_OK);
     assert_int_equal(put_file("start", "four", 4), HF_OK);
     assert_payload("three");
+    assert_int_equal(put_file("start", "three", 7), HF_OK); /* the same, but newer */
+    assert_int_equal(put_file("start", "four", 6), HF_OK);
+    assert_payload("three");
     /* What a command has removed stays away until the file changes. */
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
-    assert_int_equal(put_file("start", "three", 5), HF_OK);
-    assert_int_equal(put_file("keep", "three", 5), HF_OK);
+    assert_int_equal(put_file("start", "three", 7), HF_OK);
+    assert_int_equal(put_file("keep", "three", 7), HF_OK);
     assert_int_equal(hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s"), 0);
-    assert_int_equal(put_file("start", "five", 5), HF_OK);
+    assert_int_equal(put_file("start", "five", 7), HF_OK);
     assert_payload("five");
 }
 
@@ -419,6 +424,17 @@ static void a_large_step_back_has_the_next_tick_reckoned_anew(void **state)
     check();
     assert_int_equal(info_of("s").next_ms, next);
     hf_fixture_clock_jump(&q.redis, -INT64_C(2) * 3600000);
+    check();
+    assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
+    q.broken = true; /* its clock has gone far back */
+}
+
+static void a_schedule_that_is_written_after_a_step_back_does_not_hide_it(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 60000});
+    hf_fixture_clock_jump(&q.redis, -INT64_C(4) * 3600000);
+    put((hf_schedule){.id = "other", .every_ms = 60000});
     check();
     assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
     q.broken = true; /* its clock has gone far back */
@@ -670,6 +686,7 @@ int main(void)
         TEST(an_outage_does_not_end_the_schedules_of_files),
         TEST(a_schedule_by_command_needs_no_file),
         TEST(a_large_step_back_has_the_next_tick_reckoned_anew),
+        TEST(a_schedule_that_is_written_after_a_step_back_does_not_hide_it),
         TEST(two_workers_make_one_job_of_each_tick),
         TEST(a_handler_learns_the_time_of_its_tick),
         TEST(a_reload_changes_the_schedules_of_the_file),
