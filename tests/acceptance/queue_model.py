@@ -5,6 +5,7 @@ and returns the answer that Redis must give. What the documents leave open is AN
 """
 import json
 
+TAKEN = "taken"
 OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 PARKED = -14
 NAMES = {OK: "ok", EXISTS: "exists", LOST: "lost", GONE: "gone", LATE: "late", CANCEL: "cancel",
@@ -212,6 +213,8 @@ class UniqueKeys:
         as it is if it takes the key, and else parked, or dropped."""
         now, head, key = self.queue.now, job.head, job.head["unique"]
         mode, (taken, state) = self.mode(head), self.holder(key)
+        if job.id in self.queue.jobs:
+            return TAKEN
         if taken and mode == "skip":
             return "skipped", taken.holder, state
         if state == EXISTS and mode == "replace":
@@ -585,15 +588,19 @@ class Queue:
             refused = refused or codes[k] != OK and made[min(k, len(made) - 1)] in "nN"
         if refused:
             return [EXISTS, self.now, 0, codes]
-        conflicts = []
+        conflicts, taken = [], False
         for k in range(n):
             if codes[k] == OK:
                 met = self.accept(*args[5 + 3 * k:8 + 3 * k], waited)
-                if met:
+                if met == TAKEN:
+                    codes[k], taken = EXISTS, True
+                elif met:
                     codes[k] = OK if met[0] == "parked" else EXISTS
                     conflicts += [k + 1, *met]
         if producer:
             seen.remember(number, self.now + remember)
+        if taken and not conflicts:
+            self.conflicts[producer, number] = self.now + remember, codes
         if conflicts:
             self.conflicts[producer, number] = self.now + remember, codes, conflicts
             return [OK, self.now, 0, codes, conflicts]
@@ -610,6 +617,8 @@ class Queue:
         head, _, payload = record.partition("\n")
         job = Job(id, json.loads(head), payload, due)
         met = self.unique.meet(job) if "unique" in job.head else None
+        if met is None and id in self.jobs:
+            return TAKEN  # for the job about a death in this request
         if met and met[0] != "parked":
             return met
         self.jobs[id] = job

@@ -114,6 +114,28 @@ static void a_parked_job_has_its_own_id(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+/* The holder expires in the request, and its death takes the id of the new job. */
+static void the_job_about_a_death_keeps_its_id(void **state)
+{
+    hf_enqueue_result result;
+    hf_job holder = plain, job = plain;
+    (void)state;
+    hf_producer *producer = open_producer();
+    holder.id = "holder";
+    holder.start_within_ms = 1;
+    holder.expired = HF_EXPIRED_DEAD;
+    holder.on_dead = "died";
+    int64_t from_ms = hf_queue_fixture_now(&fixture);
+    must(put(producer, &holder, &result));
+    EVENTUALLY(5000, hf_queue_fixture_now(&fixture) > from_ms + 20);
+    job.id = "holder.dead";
+    must(put(producer, &job, &result));
+    assert_int_equal(result.err, HF_EXISTS);
+    assert_non_null(strstr(command("HGET hf:{q}:jobs holder.dead"), "\"died\""));
+    assert_string_equal(command("HGET hf:{q}:unique k"), "(nil)");
+    hf_producer_close(producer, NULL, NULL);
+}
+
 static void a_request_that_is_sent_again_keeps_its_answer(void **state)
 {
     hf_enqueue_result results[2] = {{HF_ENQUEUE_RESULT_INIT}, {HF_ENQUEUE_RESULT_INIT}};
@@ -339,6 +361,7 @@ int main(void)
         HF_ADMIN_TEST(a_replaced_job_starts_anew, &fixture),
         HF_ADMIN_TEST(a_parked_job_has_its_own_id, &fixture),
         HF_ADMIN_TEST(a_request_that_is_sent_again_keeps_its_answer, &fixture),
+        HF_ADMIN_TEST(the_job_about_a_death_keeps_its_id, &fixture),
         HF_ADMIN_TEST(a_dead_job_stays_dead_while_its_key_is_taken, &fixture),
         HF_ADMIN_TEST(a_job_frees_only_its_own_key, &fixture),
         HF_ADMIN_TEST(options_that_contradict_are_refused, &fixture),

@@ -37,9 +37,12 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   --- @include "lib/open_writes.lua"
   --- @include "lib/expiry.lua"
   --- @include "lib/expire.lua"
+  local waits = {} -- also for its later mentions, though a job that was parked may be late by then
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
-    if codes[k] == EXISTS and is_late(id) then
+    if codes[k] == EXISTS and not waits[id] and not is_late(id) then
+      waits[id] = true
+    elseif codes[k] == EXISTS and not waits[id] then
       open_writes()
       local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) }, uses)
       codes[k] = #dying > 0 and IS_DEAD or nil

@@ -30,8 +30,8 @@ else
   --- @include "lib/unique_request.lua"
   local r = { records = records, heads = heads, dues = dues, places = places, codes = codes or {}, put = put }
   new, soonest = take_keys(r, new, held)
-  if #conflicts_met > 0 then
-    codes, conflicts = r.codes, conflicts_met
+  if #conflicts_met > 0 or r.taken then
+    codes, conflicts = r.codes, #conflicts_met > 0 and conflicts_met or nil
     for k = 1, n do
       codes[k] = codes[k] or OK
     end

@@ -4,7 +4,7 @@
 
 -- Gives the new jobs of a request their keys, and takes those out that others stand for, or that are
 -- parked. r: records, heads, dues, places, codes; put(from, to) puts the jobs from `from` to `to` where
--- they belong; held: the keys that are taken. Returns how many are left, and when the first of them is
+-- they belong; held: the keys that are taken. Sets r.taken if an id was taken. Returns how many are left, and when the first of them is
 -- due.
 local function take_keys(r, n, held)
   local taken, left, there, soonest, windows = {}, 0, 0, math.huge, 0
@@ -26,6 +26,8 @@ local function take_keys(r, n, held)
       local job = { id = id, head = head, record = record, due = due + 0, place = r.places[k] }
       text, code = take_key(job)
       due = string.format('%.0f', job.due)
+    elseif is_taken(id) then
+      code = EXISTS
     elseif key then
       held[key], text = true, id .. ' ' .. keeps_of(head) .. ' 0 0'
       if head.debounce or head.unique_for or head.throttle then
@@ -36,6 +38,7 @@ local function take_keys(r, n, held)
     end
     if code then
       r.codes[r.places[k]] = code
+      r.taken = r.taken or #conflicts_met == 0
     else
       left = left + 1
       if left < k then

@@ -18,6 +18,11 @@ local function met(k, how, id, state)
   return how == 'parked' and OK or EXISTS
 end
 
+-- Whether a holder that died in this script has taken this id for the job about its death.
+local function is_taken(id)
+  return string.find(id, '%.dead$') and call('HGET', JOBS, id)
+end
+
 -- When a job is due: as it says, or as its debounce says, counted from the first of its jobs.
 local function due_of(head, due, first)
   return head.debounce and later(math.min(now + head.debounce, first + head.max_wait)) or due
@@ -71,7 +76,9 @@ local function take_key(job)
   local mode = head.debounce and 'replace' or head.on_conflict or 'skip'
   call('HINCRBY', META, 'enqueued', '0') -- a full Redis refuses this, and so all
   local e, state, set = holder_of(key)
-  if e and mode == 'skip' then
+  if is_taken(job.id) then
+    return nil, EXISTS
+  elseif e and mode == 'skip' then
     return nil, met(job.place, 'skipped', e.id, state)
   elseif state == EXISTS and mode == 'replace' then
     replace(e, set, key, job)
