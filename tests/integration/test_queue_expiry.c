@@ -389,6 +389,18 @@ static void every_exit_leaves_no_time_behind(void **state)
                         "(nil)");
 }
 
+/* Of a job that was requeued after its death. */
+static void what_expires_leaves_no_checkpoint(void **state)
+{
+    (void)state;
+    must_put("one", DROP, 0);
+    (void)number("HSET hf:{q}:checkpoint one 1");
+    (void)number("HSET hf:{q}:meta uses xm");
+    pass();
+    assert_int_equal(claim(1), 0);
+    assert_int_equal(number("EXISTS hf:{q}:checkpoint"), 0);
+}
+
 /* A time that is not of this job (another version removed the first one) ends nothing. */
 static void a_strange_time_ends_no_job(void **state)
 {
@@ -438,6 +450,7 @@ int main(void)
         TEST(it_is_neither_cancelled_nor_deleted_nor_retried),
         TEST(what_is_hastened_has_its_whole_time),
         TEST(every_exit_leaves_no_time_behind),
+        TEST(what_expires_leaves_no_checkpoint),
         TEST(a_strange_time_ends_no_job),
         TEST(the_audit_finds_a_time_without_a_job),
     };
