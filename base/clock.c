@@ -1,6 +1,7 @@
 /* clock.c - base/clock.h on clock_gettime(). */
 #include "base/clock.h"
 
+#include <sys/timerfd.h>
 #include <time.h>
 
 #include "base/base.h"
@@ -22,4 +23,14 @@ int64_t hf_wall_us(void)
 int64_t hf_wall_ms(void)
 {
     return hf_wall_us() / 1000;
+}
+
+void hf_timer_set(int fd, uint64_t at_ns)
+{
+    struct itimerspec spec = {0};
+    if (at_ns != UINT64_MAX) {
+        spec.it_value.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS));
+        spec.it_value.tv_nsec = (long)(at_ns % (1000 * HF_MS_NS)) + (at_ns == 0);
+    }
+    HF_ASSERT(timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0);
 }

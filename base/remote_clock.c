@@ -176,6 +176,12 @@ int64_t hf_remote_clock_now(const hf_remote_clock *c, uint64_t boot_ns)
     return ((int64_t)(boot_ns / US_NS) + c->low_us - past_us / DRIFT) / MS_US;
 }
 
+uint64_t hf_remote_clock_when(const hf_remote_clock *c, int64_t remote_ms)
+{
+    int64_t boot_us = remote_ms * MS_US - c->low_us;
+    return boot_us > 0 ? (uint64_t)boot_us * US_NS : 0;
+}
+
 int64_t hf_remote_clock_vouched(const hf_remote_clock *c, uint64_t boot_ns)
 {
     uint64_t lease_ns = c->lease_ms * HF_MS_NS, known_ns;

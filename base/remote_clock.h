@@ -4,17 +4,17 @@
  * trust is our own CLOCK_BOOTTIME. Each answer that carries the remote time is a sample:
  * it bounds the offset (remote minus boot time) from below, by when the answer was read,
  * and from above, by when the request was sent. The samples of the last lease bound what
- * the remote clock can have shown meanwhile. They answer four questions:
+ * the remote clock can have shown meanwhile. They answer five questions:
  *
  *   now       the remote time, never ahead of what the last samples say
- *   vouched   a lease whose end, a remote time, is before this one is over, even if the
- *             remote clock was set meanwhile: the boot time plus the least offset of the
- *             last lease. Known only after samples of a whole lease.
- *   least     the same, from any number of samples: a lease of our own that ends later is
- *             not over, because its beginning was a sample
- *   at_least  no process judges a lease that starts now by a greater offset than this
- *             time implies: the boot time plus the greatest offset since every other
- *             process has certainly taken a sample.
+ *   when      the boot time at which the remote clock shows a time, if it runs as fast as
+ * ours vouched   a lease whose end, a remote time, is before this one is over, even if
+ * the remote clock was set meanwhile: the boot time plus the least offset of the last
+ * lease. Known only after samples of a whole lease. least     the same, from any number
+ * of samples: a lease of our own that ends later is not over, because its beginning was a
+ * sample at_least  no process judges a lease that starts now by a greater offset than
+ * this time implies: the boot time plus the greatest offset since every other process has
+ * certainly taken a sample.
  *
  * Samples count while no two of them are further apart than hf_remote_gap_ms(); after a
  * longer gap (the process was stopped) learning starts again. Processes of one machine
@@ -67,7 +67,8 @@ int64_t hf_remote_clock_read(hf_remote_clock *clock, uint64_t sent_ns, uint64_t 
                              int64_t remote_ms);
 
 bool hf_remote_clock_known(const hf_remote_clock *clock); /* there was a sample */
-int64_t hf_remote_clock_now(const hf_remote_clock *clock, uint64_t boot_ns); /* ms */
+int64_t hf_remote_clock_now(const hf_remote_clock *clock, uint64_t boot_ns);    /* ms */
+uint64_t hf_remote_clock_when(const hf_remote_clock *clock, int64_t remote_ms); /* ns */
 /* In ms. 0 or less: nothing is vouched for, but it will be in that many ms, negated. */
 int64_t hf_remote_clock_vouched(const hf_remote_clock *clock, uint64_t boot_ns);
 int64_t hf_remote_clock_least(const hf_remote_clock *clock,

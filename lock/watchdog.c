@@ -78,12 +78,7 @@ struct hf_watchdog {
 
 static void set_timer(hf_watchdog *w, uint64_t at_ns)
 {
-    struct itimerspec spec = {0};
-    at_ns = at_ns == 0 ? 1 : at_ns; /* zero would be "never" */
-    spec.it_value.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS));
-    spec.it_value.tv_nsec = (long)(at_ns % (1000 * HF_MS_NS));
-    int failed = timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
-    HF_ASSERT(failed == 0);
+    hf_timer_set(w->timer_fd, at_ns);
     w->armed_ns = at_ns;
 }
 

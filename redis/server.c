@@ -437,6 +437,15 @@ int64_t hf_server_now(hf_server *s)
     return now_ms;
 }
 
+uint64_t hf_server_when(hf_server *s, int64_t at_ms)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t when_ns =
+        hf_remote_clock_known(&s->clock) ? hf_remote_clock_when(&s->clock, at_ms) : 0;
+    pthread_mutex_unlock(&s->lock);
+    return when_ns;
+}
+
 void hf_server_judge(hf_server *s, uint32_t lease_ms)
 {
     pthread_mutex_lock(&s->lock);

@@ -320,14 +320,13 @@ static hf_err open_handles(hf_worker *w)
         uv_timer_init(&w->loop, timers[i]);
         timers[i]->data = w;
     }
-    hf_wake_open(w);
     hf_beat_open(w);
     uv_check_init(&w->loop, &w->turn);
     w->turn.data = w;
     w->async.data = w;
     if (uv_async_init(&w->loop, &w->async, on_async) != 0)
         return HF_SYSTEM;
-    return HF_OK;
+    return hf_wake_open(w);
 }
 
 /* The minder before any thread, then the threads, then the connections. */

@@ -242,6 +242,7 @@ hf_err hf_queues_open(hf_worker *w)
     w->wake = calloc(1, sizeof *w->wake);
     if (w->wake == NULL)
         return HF_NOMEM;
+    w->wake->alarm_fd = -1;
     w->wake->slots = calloc(HF_SLOTS_MAX, sizeof *w->wake->slots);
     return w->wake->slots == NULL ? HF_NOMEM : HF_OK;
 }

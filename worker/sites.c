@@ -235,7 +235,7 @@ static void note_life(hf_site *site)
                             : "Redis may be another one: leases are verified",
                        "run_id", info->run_id);
         hf_watchdog_verify(w->watchdog);
-        hf_wake_other_data(site);
+        hf_check_other_data(site);
     }
     hf_report_text(w, HF_LOG_INFO, "Redis is back",
                    hf_cluster_is_plain(w->cluster) ? NULL : "node", site->redis->place);

@@ -12,7 +12,7 @@ void hf_claim_lost(hf_worker *w);           /* asks what lost claims took */
 void hf_claim_introduce(hf_worker *w); /* the next claim says that this worker lives */
 
 /* -- wake.c -- */
-void hf_wake_open(hf_worker *w);                   /* its timers */
+HF_MUSTCHECK hf_err hf_wake_open(hf_worker *w);    /* its timers */
 HF_MUSTCHECK hf_err hf_wake_connect(hf_worker *w); /* to a plain Redis */
 void hf_wake_start(hf_worker *w);
 void hf_wake_close(hf_worker *w);
@@ -24,9 +24,10 @@ bool hf_wake_blocks(const hf_worker *w);
  * connection. */
 bool hf_wake_idle(const hf_worker *w);
 
+/* -- check.c -- */
 void hf_check_send(hf_site *site);
 void hf_check_give_back(hf_worker *w);           /* batons that it cannot use */
 void hf_check_at(hf_site *site, uint64_t at_ns); /* one more at this time */
-void hf_wake_other_data(hf_site *site);          /* what was told of leases is void */
+void hf_check_other_data(hf_site *site);         /* what was told of leases is void */
 
 #endif

@@ -61,7 +61,9 @@ typedef struct hf_waking {
     size_t n_bundles;
     uint64_t open_at_ns; /* the next connection that blocks: they come one by one */
     uint64_t worked_ns;  /* when a job was held last */
-    uv_timer_t baton_timer;
+    uv_poll_t alarm;   /* of the times of batons: a timer of the loop has whole ms only */
+    int alarm_fd;      /* -1: closed */
+    uint64_t alarm_ns; /* for which it is set; 0: it is not */
     char machine[HF_MACHINE_SIZE];
 } hf_waking;
 
@@ -70,6 +72,23 @@ typedef struct hf_waking {
 hf_bundle *hf_bundle_next(const hf_waking *k, hf_bundle *b);
 bool hf_bundle_is_quiet(const hf_bundle *b); /* nothing to claim, nothing under way */
 void hf_bundle_doubt(hf_bundle *b);          /* each of its queues may have something */
+
+static inline uint64_t hf_earlier_ns(uint64_t a_ns, uint64_t b_ns) /* 0: none */
+{
+    return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
+}
+
+/* -- check.c -- */
+uint32_t hf_check_ms(hf_worker *w); /* from one check to the next */
+uint32_t hf_check_longest_ms(const hf_worker *w);
+void hf_check_bundle(hf_bundle *b, bool give_back);
+void hf_check_bundle_at(hf_bundle *b, uint64_t at_ns);
+void hf_check_look_in(hf_bundle *b, uint32_t ms);
+void hf_check_again(hf_bundle *b); /* the second look, if its time has come */
+/* Of a cluster's node: it does not have this queue, or not now. */
+void hf_bundle_unserved(hf_bundle *b, hf_site *site, hf_err err, const char *detail);
+/* It has the own keys of a queue that is divided: there are no jobs. */
+bool hf_bundle_has_only_shards(const hf_bundle *b);
 
 /* -- wake.c -- */
 void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only);

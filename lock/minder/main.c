@@ -172,16 +172,6 @@ static bool read_records(minder *m)
     }
 }
 
-static void set_timer(const minder *m, uint64_t at_ns)
-{
-    struct itimerspec spec = {0};
-    if (at_ns != UINT64_MAX) {
-        spec.it_value.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS));
-        spec.it_value.tv_nsec = (long)(at_ns % (1000 * HF_MS_NS)) + (at_ns == 0);
-    }
-    timerfd_settime(m->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
-}
-
 static void run(minder *m)
 {
     for (;;) {
@@ -205,7 +195,7 @@ static void run(minder *m)
         if (m->orphaned && now_ns >= m->linger_ns)
             return;
         uint64_t next_ns = act(m, now_ns);
-        set_timer(m, m->orphaned ? m->linger_ns : next_ns);
+        hf_timer_set(m->timer_fd, m->orphaned ? m->linger_ns : next_ns);
     }
 }
 

@@ -128,6 +128,31 @@ static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
     stop(&worker);
 }
 
+/* It keeps the times of both queues, and the job of one takes the only slot. */
+static void a_worker_with_two_due_queues_and_one_slot_gives_one_back(void **state)
+{
+    enum { DUE_MS = 1000 };
+    (void)state;
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
+    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                .concurrency = 1, .lease_ms = LONG_MS};
+    const hf_queue q = queue.queue;
+    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
+    EVENTUALLY(15000, waiting(1));
+    const int64_t due_ms = hf_queue_fixture_now(&queue) + DUE_MS;
+    hf_queue_fixture_put(&queue, "a", "gate", due_ms);
+    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
+    hf_queue_fixture_put(&queue, "b", "gate", due_ms);
+    queue.queue = q;
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(SOON_MS,
+               batons() + hf_fixture_number(&queue.redis, "ZCARD hf:{other}:wake") == 1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+    stop(&worker);
+}
+
 static void a_quiet_worker_leaves_what_comes_to_others(void **state)
 {
     (void)state;
@@ -299,6 +324,7 @@ int main(void)
         CASE(a_time_that_is_heard_of_before_the_claims_answer_is_kept),
         CASE(a_baton_that_is_due_during_a_claim_leads_to_one_more),
         CASE(a_full_worker_gives_back_the_baton_whose_time_has_come),
+        CASE(a_worker_with_two_due_queues_and_one_slot_gives_one_back),
         CASE(a_quiet_worker_leaves_what_comes_to_others),
         CASE(a_worker_that_becomes_quiet_gives_back_its_baton),
         CASE(a_worker_that_stops_gives_back_its_baton),

@@ -79,6 +79,16 @@ static void after_a_lease_of_samples_it_vouches_for_almost_the_remote_time(void 
     assert_in_range(remote_ms() - hf_remote_clock_now(&clock_, boot_ns), 0, 2);
 }
 
+static void a_time_is_foretold_to_the_delay_of_an_answer(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_remote_clock_when(&clock_, 0), 0);
+    ask_for(LEASE_MS);
+    int64_t at_ms = remote_ms() + 60000;
+    boot_ns = hf_remote_clock_when(&clock_, at_ms);
+    assert_in_range(remote_ms() - at_ms, 0, 1);
+}
+
 static void now_is_never_ahead_with_any_delay_of_answers(void **state)
 {
     (void)state;
@@ -344,6 +354,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE(a_new_clock_is_not_known_and_vouches_for_nothing),
         CASE(after_a_lease_of_samples_it_vouches_for_almost_the_remote_time),
+        CASE(a_time_is_foretold_to_the_delay_of_an_answer),
         CASE(now_is_never_ahead_with_any_delay_of_answers),
         CASE(a_step_is_told_with_its_size_and_direction),
         CASE(a_slow_answer_is_no_step),
