@@ -75,9 +75,9 @@ hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
     size_t len = hf_reply_len(reply);
     out->fence = hf_reply_bytes(hf_reply_at(reply, 2));
     out->next_ms = hf_reply_int(hf_reply_at(reply, 3));
-    int64_t more = hf_reply_int(hf_reply_at(reply, 4));
-    out->more = (more & 1) != 0;
-    out->ticks = (more & 2) != 0;
+    const hf_reply *more = hf_reply_at(reply, 4);
+    out->ticks = hf_reply_at(more, 1);
+    out->more = hf_reply_int(hf_reply_is_array(more) ? hf_reply_at(more, 0) : more) != 0;
     out->crashes_ = hf_reply_at(reply, 5);
     out->buried_ = hf_reply_at(reply, 6);
     out->n_buried = hf_reply_len(out->buried_) / 2;

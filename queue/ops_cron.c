@@ -6,10 +6,10 @@
 
 enum {
     PUT_ARGS = 6,
-    TICK_FIXED = 1,
+    TICK_FIXED = 2,
     TICK_EACH = 7,
     JOB_EACH = 3,
-    DUE_EACH = 4,
+    DUE_EACH = 5,
     DUE_HEAD = 2
 };
 
@@ -61,32 +61,41 @@ hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out)
     if (err != HF_OK)
         return err;
     out->reply_ = answer->reply;
+    out->head_ = DUE_HEAD;
     out->n = (hf_reply_len(answer->reply) - DUE_HEAD) / DUE_EACH;
     return HF_OK;
 }
 
+void hf_cron_told(const hf_reply *ticks, int64_t now_ms, hf_cron_due *out)
+{
+    *out = (hf_cron_due){
+        .now_ms = now_ms, .reply_ = ticks, .n = hf_reply_len(ticks) / DUE_EACH};
+}
+
 void hf_cron_due_at(const hf_cron_due *due, size_t i, hf_cron_due_one *out)
 {
-    size_t at = DUE_HEAD + DUE_EACH * i;
+    size_t at = due->head_ + DUE_EACH * i;
     out->id = hf_reply_bytes(hf_reply_at(due->reply_, at));
     out->next = hf_reply_bytes(hf_reply_at(due->reply_, at + 1));
     out->line = hf_reply_bytes(hf_reply_at(due->reply_, at + 2));
     out->state = hf_reply_bytes(hf_reply_at(due->reply_, at + 3));
+    out->bytes = hf_reply_int(hf_reply_at(due->reply_, at + 4));
 }
 
-hf_err hf_op_cron_tick(hf_client *client, const hf_queue *queue, int64_t not_after,
-                       const hf_cron_tick *ticks, size_t n, hf_answer_cb cb, void *arg)
+hf_err hf_op_cron_tick(hf_client *client, const hf_queue *queue,
+                       const hf_cron_tick_args *args, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    size_t jobs = 0;
+    size_t jobs = 0, n = args->n;
     for (size_t i = 0; i < n; i++)
-        jobs += ticks[i].n;
+        jobs += args->ticks[i].n;
     if (!hf_args_init(&a, TICK_FIXED + TICK_EACH * n + JOB_EACH * jobs,
                       1 + 4 * n + 2 * jobs))
         return HF_NOMEM;
-    hf_args_int(&a, not_after);
+    hf_args_int(&a, args->not_after);
+    hf_args_flag(&a, args->claims);
     for (size_t i = 0; i < n; i++) {
-        const hf_cron_tick *t = &ticks[i];
+        const hf_cron_tick *t = &args->ticks[i];
         hf_args_bytes(&a, t->id);
         hf_args_text(&a, t->gen);
         hf_args_bytes(&a, t->next);

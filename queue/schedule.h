@@ -67,11 +67,15 @@ typedef struct hf_cron_due {
     int64_t now_ms;
     size_t n;
     const hf_reply *reply_;
+    size_t head_;
 } hf_cron_due;
 typedef struct hf_cron_due_one {
     hf_bytes id, next, line, state; /* borrowed from the answer */
+    int64_t bytes;                  /* of the record of a job, about */
 } hf_cron_due_one;
 HF_MUSTCHECK hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out);
+/* The same, of what a claim has told. */
+void hf_cron_told(const hf_reply *ticks, int64_t now_ms, hf_cron_due *out);
 void hf_cron_due_at(const hf_cron_due *due, size_t i, hf_cron_due_one *out);
 
 /* Text is borrowed until the request was made. */
@@ -83,9 +87,15 @@ typedef struct hf_cron_tick {
     const char *const *ids; /* of new jobs */
     const int64_t *ticks_ms, *dues_ms;
 } hf_cron_tick;
+typedef struct hf_cron_tick_args {
+    int64_t not_after;
+    bool claims; /* the next request is a claim of this worker */
+    const hf_cron_tick *ticks;
+    size_t n;
+} hf_cron_tick_args;
 HF_MUSTCHECK hf_err hf_op_cron_tick(hf_client *client, const hf_queue *queue,
-                                    int64_t not_after, const hf_cron_tick *ticks,
-                                    size_t n, hf_answer_cb cb, void *arg);
+                                    const hf_cron_tick_args *args, hf_answer_cb cb,
+                                    void *arg);
 /* *more: others are due by now. *codes: an integer for each schedule. */
 HF_MUSTCHECK hf_err hf_cron_tick_read(const hf_answer *answer, bool *more,
                                       const hf_reply **codes);

@@ -222,8 +222,6 @@ static void on_claimed(const hf_answer *answer, void *arg)
         return;
     }
     w->heard = served->looked = true;
-    if (claimed.ticks)
-        hf_schedules_due(served);
     report_claimed(served, &claimed);
     report_buried(served, &claimed);
     if (claimed.n < served->asked)
@@ -237,6 +235,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     claim_ahead(served, &claimed);
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
+    hf_schedules_told(served, claimed.ticks, claimed.now_ms);
 }
 
 /* ---- the request ---- */

@@ -22,12 +22,14 @@
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
+#include "worker/running.h"
 #include "worker/site.h"
 
 enum {
-    JOBS_MAX = 250,    /* of one request */
-    KEEP_MS = 60000,   /* how often Redis is told that the file names a schedule */
-    NO_ZONE_MS = 60000 /* before a schedule whose zone is missing is looked at again */
+    JOBS_MAX = 250,      /* of one request, */
+    BYTES_MAX = 8 << 20, /* and their records together, but of one job at least */
+    KEEP_MS = 60000,     /* how often Redis is told that the file names a schedule */
+    NO_ZONE_MS = 60000   /* before a schedule whose zone is missing is looked at again */
 };
 
 typedef struct zone {
@@ -43,6 +45,7 @@ typedef struct round {
     hf_schedule_state states[HF_DUE_SCHEDULES]; /* their gen is sent */
     hf_ticks_due due;
     size_t n, n_jobs;
+    int64_t bytes; /* of the records of its jobs */
     char ids[JOBS_MAX][HF_NEW_ID_SIZE];
     const char *id_list[JOBS_MAX];
     int64_t ticks_ms[JOBS_MAX], dues_ms[JOBS_MAX];
@@ -239,6 +242,8 @@ hf_err hf_schedules_register(hf_served *served)
 
 /* ---- ticks ---- */
 
+static void ask_due(hf_served *served);
+
 /* The ticks stay due: a worker is woken for them each second. */
 static void report_refused(hf_served *served, const char *detail)
 {
@@ -264,7 +269,7 @@ static void on_ticked(const hf_answer *answer, void *arg)
     if (served->worker->phase == HF_ENDED)
         return;
     if (err == HF_NOSCRIPT || (err == HF_OK && (more || served->reckon_again)))
-        hf_schedules_due(served);
+        ask_due(served);
     else if (err != HF_OK && err != HF_UNSURE)
         report_refused(served, answer->detail);
 }
@@ -301,12 +306,26 @@ static void add_jobs(hf_worker *w, const hf_schedule_def *def, hf_cron_tick *tic
     }
 }
 
+/* For how many jobs of this schedule one request has room. */
+static size_t room_for(const round *r, const hf_cron_due_one *one)
+{
+    size_t places = JOBS_MAX - r->n_jobs;
+    int64_t left = BYTES_MAX - r->bytes, fit = left <= 0 ? 0 : JOBS_MAX;
+    if (left > 0 && one->bytes > 0)
+        fit = left / one->bytes;
+    if (r->n_jobs == 0 && fit == 0)
+        fit = 1;
+    return fit < (int64_t)places ? (size_t)fit : places;
+}
+
+/* What has no room stays due: the answer says so. */
 static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
 {
     round *r = &w->schedules->round;
+    size_t room = room_for(r, one);
     hf_schedule_state *state = &r->states[r->n];
     hf_schedule_def def;
-    if (hf_schedule_read_state(state, one->state) != HF_OK)
+    if (room == 0 || hf_schedule_read_state(state, one->state) != HF_OK)
         return;
     hf_cron_tick tick = {.id = one->id,
                          .next = one->next,
@@ -318,7 +337,8 @@ static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
         hf_ticks_decide(&def.ticks, def.missed, def.catch_up_ms, state->from_ms, now_ms,
                         &r->due);
         tick.dropped = r->due.dropped;
-        cut(&r->due, JOBS_MAX - r->n_jobs);
+        cut(&r->due, room);
+        r->bytes += (int64_t)r->due.n * one->bytes;
         tick.from_ms = r->due.from_ms;
         tick.new_next_ms = r->due.next_ms;
         add_jobs(w, &def, &tick);
@@ -326,59 +346,84 @@ static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
     r->ticks[r->n++] = tick;
 }
 
+/* True: the next request for this queue is a claim. */
+static bool will_claim(hf_served *served)
+{
+    if (hf_running_slots(served->worker) == 0 || hf_queue_is(served->state, HF_Q_GONE))
+        return false;
+    served->due_ms = 1;
+    hf_queue_on(served, HF_E_BATON);
+    return hf_queue_is(served->state, HF_Q_CLAIMABLE);
+}
+
 static void send_ticks(hf_served *served)
 {
     hf_site *site = served->site;
     const round *r = &served->worker->schedules->round;
-    if (r->n == 0 || site == NULL || !hf_site_can_ask(site) ||
-        hf_op_cron_tick(site->client, &served->queue, hf_clock_not_after(site), r->ticks,
-                        r->n, on_ticked, served) != HF_OK)
+    if (r->n == 0 || site == NULL || !hf_site_can_ask(site))
         return;
-    hf_redis_flush(site->client); /* jobs wait for it */
+    const hf_cron_tick_args args = {.not_after = hf_clock_not_after(site),
+                                    .claims = will_claim(served),
+                                    .ticks = r->ticks,
+                                    .n = r->n};
+    if (hf_op_cron_tick(site->client, &served->queue, &args, on_ticked, served) != HF_OK)
+        return;
     served->requests++;
     served->reckoning = true;
+}
+
+static void reckon(hf_served *served, const hf_cron_due *due)
+{
+    round *r = &served->worker->schedules->round;
+    r->n = r->n_jobs = 0;
+    r->bytes = 0;
+    for (size_t i = 0; i < due->n && i < HF_DUE_SCHEDULES && r->n_jobs < JOBS_MAX; i++) {
+        hf_cron_due_one one;
+        hf_cron_due_at(due, i, &one);
+        decide(served->worker, &one, due->now_ms);
+    }
+    send_ticks(served);
 }
 
 static void on_due(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
-    hf_worker *w = served->worker;
-    round *r = &w->schedules->round;
     hf_cron_due due;
     hf_err err = hf_cron_due_read(answer, &due);
     served->requests--;
     served->reckoning = false;
-    if (w->phase == HF_ENDED)
+    if (served->worker->phase == HF_ENDED)
         return;
     if (err == HF_NOSCRIPT)
-        hf_schedules_due(served);
-    if (err != HF_OK)
-        return; /* a worker is woken for them again */
-    r->n = r->n_jobs = 0;
-    for (size_t i = 0; i < due.n && i < HF_DUE_SCHEDULES && r->n_jobs < JOBS_MAX; i++) {
-        hf_cron_due_one one;
-        hf_cron_due_at(&due, i, &one);
-        decide(w, &one, due.now_ms);
-    }
-    send_ticks(served);
+        ask_due(served);
+    else if (err == HF_OK) /* else a worker is woken for them again */
+        reckon(served, &due);
 }
 
-void hf_schedules_due(hf_served *served)
+static void ask_due(hf_served *served)
 {
     hf_site *site = served->site;
     served->reckon_again = served->reckoning;
     if (served->reckoning || site == NULL || !hf_site_can_ask(site) ||
         hf_op_cron_due(site->client, &served->queue, on_due, served) != HF_OK)
         return;
-    hf_redis_flush(site->client);
     served->requests++;
     served->reckoning = true;
+}
+
+void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms)
+{
+    hf_cron_due due;
+    hf_cron_told(ticks, now_ms, &due);
+    served->reckon_again = served->reckon_again || (served->reckoning && due.n > 0);
+    if (due.n > 0 && !served->reckoning)
+        reckon(served, &due);
 }
 
 void hf_schedules_checked(hf_served *served, bool ticks)
 {
     if (ticks)
-        hf_schedules_due(served);
+        ask_due(served);
     if (served->schedules_put && served->puts == 0 &&
         !hf_queue_is(served->state, HF_Q_GONE) &&
         hf_boot_ns() - served->kept_ns >= KEEP_MS * HF_MS_NS &&

@@ -15,8 +15,9 @@ bool hf_schedules_same(const hf_worker *w, const hf_plan *plan);
 
 /* Tells Redis of those that are in this queue: a part of its registration. */
 HF_MUSTCHECK hf_err hf_schedules_register(hf_served *served);
-/* A claim has told that ticks of this queue are due. */
-void hf_schedules_due(hf_served *served);
+/* A claim has told which ticks of this queue are due, as `ticks` of hf_claimed. It is
+ * claimed again at once. */
+void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms);
 
 /* A check has told whether ticks are due. Now and then Redis is told that the file still
  * names its schedules. */

@@ -19,8 +19,8 @@
 --            bounds of `dead`, jobs and ms
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
---            would find something even if every other worker came before it, and 2 more if ticks of
---            schedules are due that this worker has to reckon (cron_due). crashes: {id, how many,
+--            would find something even if every other worker came before it; {more, ticks} if ticks
+--            are due that this worker has to reckon (lib/told_ticks.lua). crashes: {id, how many,
 --            checkpoint, ...} of those that have some, or a checkpoint ('': none); buried: {id, why,
 --            ...}; each 0 if there is none. due: of all of them, or {due, ...} of each. Of more than
 --            32 jobs: {id, ...}, {record, ...}. Token: `worker:fence`. Sent twice: other jobs.
@@ -57,7 +57,7 @@ local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, n
 local come = next_wake and next_wake <= now -- the time of the baton that was put last
 local doubted = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
-local paused, wait = false, 10 -- ms until a claim that got nothing may be repeated
+local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that got nothing may be repeated
 
 -- 2. Look closer where a limit, an ended lease, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
@@ -259,9 +259,9 @@ if ARGV[6] ~= '0' then
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 -- 8. Tell the worker of ticks that are due.
-if m and string.find(m.uses, 'c', 1, true) then
-  --- @include "lib/take_ticks.lua"
-  answer[5] = not paused and take_ticks() and 2 or 0
+if m and not paused and string.find(m.uses, 'c', 1, true) then
+  --- @include "lib/told_ticks.lua"
+  ticks = told_ticks()
 end
 -- 9. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
 local at
@@ -283,6 +283,7 @@ else
   at = at or 0
 end
 -- 10. Say whether more is left than all other workers could take.
+local left = 0
 if at > 0 and at <= now then
   --- @include "lib/key_workers.lua"
   local limited = m and (m.max_running > 0 or m.rate > 0)
@@ -292,9 +293,7 @@ if at > 0 and at <= now then
     due_now = due_now + call('ZCOUNT', SCHEDULE .. ':h', '-inf', stamp)
       + call('ZCOUNT', SCHEDULE .. ':l', '-inf', stamp)
   end
-  if others <= 0 or not limited and due_now > max * others then
-    answer[5] = answer[5] + 1
-  end
+  left = (others <= 0 or not limited and due_now > max * others) and 1 or 0
 end
-answer[4] = at
+answer[4], answer[5] = at, ticks and { left, ticks } or left
 return answer

@@ -4,8 +4,10 @@
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2..] id, gen, next, new_next, from, dropped, n for each schedule: gen and next as cron_due told
---            them; its next tick from now on, ms, '': none; all ticks until `from` are decided on;
+--  ARGV[2]   claims      1: the worker's next request is a claim, which takes what is due by then, so
+--            no other worker is woken for it; 0
+--  ARGV[3..] id, gen, next, new_next, from, dropped, n for each schedule: gen and next as the worker was
+--            told; its next tick from now on, ms, '': none; all ticks until `from` are decided on;
 --            of them so many missed ones are dropped; then n times: id of a new job, tick, due, ms;
 --            at most 1000 in all
 --  returns   {OK, now, more, {code, ...}} | {LATE, now}; more 1: others are due by now. A code of each
@@ -86,7 +88,7 @@ local function tick(at, id, state)
   end
 end
 
-local codes, at, decided = {}, 2, false
+local codes, at, decided = {}, 3, false
 while at + 6 <= #ARGV do
   local id, n, code = ARGV[at], ARGV[at + 6] + 0, LOST
   local text = call('HGET', CRON_STATE, id)
@@ -107,6 +109,11 @@ local more = call('ZCOUNT', CRON_NEXT, '-inf', stamp) > 0
 if decided then
   note_decided()
   call('HSET', META, 'cron_by', more and string.format('%d', now + 1000) or '0')
-  wake(read_meta())
+  local m = read_meta()
+  if ARGV[2] == '1' then
+    m.next_wake = now
+    call('HSET', META, 'next_wake', stamp)
+  end
+  wake(m)
 end
 return { OK, now, more and 1 or 0, codes }

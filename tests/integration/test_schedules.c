@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "queue/schedule.h"
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
@@ -75,9 +76,10 @@ static hf_err tick(const char *id, const char *gen, int64_t next_ms, int64_t new
                               .ids = &job,
                               .ticks_ms = &next_ms,
                               .dues_ms = &next_ms};
-    HF_QUEUE_FIXTURE_ASK(
-        err, &q,
-        hf_op_cron_tick(q.client, &q.queue, 0, &one, 1, hf_queue_fixture_on_answer, &q));
+    HF_QUEUE_FIXTURE_ASK(err, &q,
+                         hf_op_cron_tick(q.client, &q.queue,
+                                         &(hf_cron_tick_args){.ticks = &one, .n = 1},
+                                         hf_queue_fixture_on_answer, &q));
     return err;
 }
 
@@ -558,6 +560,61 @@ static void a_thousand_missed_ticks_are_made_up_for_once_each(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* How often this script was called, by Redis's own log of all commands. */
+static long long calls_of(const hf_script *script)
+{
+    const char *at = hf_fixture_command(&q.redis, "SLOWLOG GET -1");
+    long long n = 0;
+    while ((at = strstr(at, script->sha1)) != NULL) {
+        at++;
+        n++;
+    }
+    return n;
+}
+
+/* Twenty times a record of 1 MiB: one request has room for seven. */
+static void one_script_makes_no_more_jobs_than_have_room(void **state)
+{
+    enum { TICKS = 20, EACH = 7 };
+    static char large[1 << 20];
+    (void)state;
+    memset(large, 'x', sizeof large);
+    put((hf_schedule){.id = "s",
+                      .every_ms = 60000,
+                      .payload = large,
+                      .payload_len = sizeof large,
+                      .missed = HF_MISSED_ALL,
+                      .overlap = HF_OVERLAP_ALLOW});
+    hf_fixture_clock_jump(&q.redis, TICKS * 60000);
+    assert_string_equal(hf_fixture_command(&q.redis, "CONFIG SET slowlog-max-len 100000"),
+                        "OK");
+    assert_string_equal(
+        hf_fixture_command(&q.redis, "CONFIG SET slowlog-log-slower-than 0"), "OK");
+    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    EVENTUALLY(15000, info_of("s").accepted == TICKS);
+    assert_in_range(calls_of(&hf_lua_queue_cron_tick), TICKS / EACH + 1, TICKS);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
+/* More than one answer tells of. */
+static void schedules_that_cannot_be_read_hide_no_others(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 * HF_DUE_SCHEDULES; i++) {
+        (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron bad%d %s", i,
+                                 i % 2 == 0 ? "no JSON\n"
+                                            : "{\"job\":{\"type\":\"t\"}}\n");
+        (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron_state bad%d %s", i,
+                                 i % 2 == 0 ? "{\"gen\":\"1\"}" : "nor this");
+        (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next 1000 bad%d", i);
+    }
+    put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
+    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    EVENTUALLY(15000, info_of("s").accepted >= 2);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 static void a_paused_queue_is_an_outage(void **state)
 {
     (void)state;
@@ -692,6 +749,8 @@ int main(void)
         TEST(a_reload_changes_the_schedules_of_the_file),
         TEST(a_worker_that_starts_after_a_flush_of_scripts_writes_its_file),
         TEST(a_thousand_missed_ticks_are_made_up_for_once_each),
+        TEST(one_script_makes_no_more_jobs_than_have_room),
+        TEST(schedules_that_cannot_be_read_hide_no_others),
         TEST(a_paused_queue_is_an_outage),
         TEST(a_busy_worker_takes_ticks_as_well),
         TEST(schedules_of_a_divided_queue_are_in_its_shards),

@@ -1,0 +1,32 @@
+-- due_ticks.lua - what a worker has to know to reckon due ticks.
+--- @include "lib/keys.lua"
+--- @include "lib/key_cron.lua"
+
+-- Whether cron_tick can decide on it: a program may have written something else.
+local function is_readable(line, state)
+  local read, head = pcall(cjson.decode, line)
+  local known, s = pcall(cjson.decode, state)
+  return read and type(head) == 'table' and type(head.job) == 'table' and type(head.job.type) == 'string'
+    and known and type(s) == 'table' and type(s.gen) == 'string'
+end
+
+-- Appends id, next, definition, state, bytes of each of the first `max` schedules whose tick is due, as
+-- far as there is room for them in the answer. The definition is the line of JSON without the payload;
+-- bytes: of both. One that cannot be read is left for a minute, so it does not hide others.
+local function due_ticks(out, max)
+  local due, room = call('ZRANGEBYSCORE', CRON_NEXT, '-inf', stamp, 'WITHSCORES', 'LIMIT', 0, max), 65536
+  for i = 1, #due, 2 do
+    local id, value, state = due[i], call('HGET', CRON, due[i]), call('HGET', CRON_STATE, due[i])
+    local line = value and string.match(value, '^([^\n]*)\n')
+    if not line or not state then
+      call('ZREM', CRON_NEXT, id) -- another hand has taken it out
+    elseif not is_readable(line, state) then
+      call('ZADD', CRON_NEXT, string.format('%d', now + 60000), id)
+    elseif room > 0 then
+      local n = #out
+      out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, due[i + 1], line, state, #value
+      room = room - #line - #state
+    end
+  end
+  return out
+end

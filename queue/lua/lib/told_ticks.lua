@@ -1,0 +1,8 @@
+-- told_ticks.lua - what a claim tells of due ticks, once.
+--- @include "lib/take_ticks.lua"
+--- @include "lib/due_ticks.lua"
+
+-- nil: none is due, or another worker was told.
+local function told_ticks()
+  return take_ticks() and due_ticks({}, 100) or nil
+end
