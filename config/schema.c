@@ -573,10 +573,11 @@ static const hf_key keys[] = {
     {.path = "schedules[].rev",
      HF_KEY_INTEGER,
      SCHEDULE(rev),
-     .max = 1000000000,
+     .max = 1000000000000,
      .preset = "0",
      .reload = true,
-     .help = "a file with a lower number does not replace the schedule"},
+     .help = "a file with a lower number does not replace the schedule; for example a "
+             "date, 2026112701"},
 
     {.path = "log",
      HF_KEY_MAPPING,

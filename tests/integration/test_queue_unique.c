@@ -63,7 +63,7 @@ static void a_skipped_job_names_the_holder(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
-/* Its checkpoint was that of another payload. */
+/* Its checkpoint and logs were those of another payload. */
 static void a_replaced_job_starts_anew(void **state)
 {
     hf_enqueue_result result;
@@ -74,11 +74,15 @@ static void a_replaced_job_starts_anew(void **state)
     must(put(producer, &job, &result));
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:checkpoint holder %s",
                              "1 1 - x");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:logs holder 1");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:log:holder 1 %s", "1 4 text");
     job.id = "other";
     job.on_conflict = HF_ON_CONFLICT_REPLACE;
     must(put(producer, &job, &result));
     assert_int_equal(result.conflict, HF_CONFLICT_REPLACED);
-    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:checkpoint"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:checkpoint "
+                                                       "hf:{q}:logs hf:{q}:log:holder"),
+                     0);
     hf_producer_close(producer, NULL, NULL);
     must(hf_admin_delete(fixture.admin, "q", "holder", NULL, detail));
 }

@@ -37,6 +37,9 @@ local function replace(e, set, key, job)
   call('HSET', JOBS, e.id, by and with_start_by(job.record, by) or job.record)
   call('HDEL', CRASHES, e.id)
   call('HDEL', CHECKPOINTS, e.id)
+  if call('HDEL', LOGS, e.id) > 0 then
+    call('DEL', LOG .. e.id)
+  end
   call('ZREM', EXPIRES, e.id)
   if by then
     call('ZADD', EXPIRES, by, e.id)
