@@ -455,16 +455,18 @@ static const hf_command commands[] = {
      .section = "schedules",
      .help = "show one schedule"},
     {.name = "cron add",
-     .operands = "ID TYPE [PAYLOAD]",
+     .operands = "ID TYPE [PAYLOAD|-]",
      .min_operands = 2,
      .max_operands = 3,
      .opts = hf_opts_cron_add,
      .run = hf_cmd_cron_add,
      .section = "schedules",
      .help = "add a schedule, or change it",
-     .more = "Each of its ticks makes exactly one job of this type, however many workers "
-             "serve the queue. Its counts stay when it is changed. A schedule that a "
-             "worker's file names is changed back only after a change of the file."},
+     .more =
+         "Each of its ticks makes exactly one job of this type, however many workers "
+         "serve the queue. The payload is any text; with \"-\" the command reads it from "
+         "standard input. Its counts stay when it is changed. A schedule that a worker's "
+         "file names is changed back only after a change of the file."},
     {.name = "cron remove",
      .operands = "ID",
      .min_operands = 1,

@@ -24,9 +24,10 @@ static hf_err read_input(hf_buf *out)
     }
 }
 
-int hf_take_payload(const hf_cli *cli, hf_buf *input, const void **payload, size_t *len)
+int hf_take_payload(const hf_cli *cli, size_t operand, hf_buf *input,
+                    const void **payload, size_t *len)
 {
-    const char *given = hf_argv_operand(cli->args, 1);
+    const char *given = hf_argv_operand(cli->args, operand);
     size_t max = (size_t)cli->config->payload_max;
     hf_err err = HF_OK;
     if (given != NULL && strcmp(given, "-") == 0) {

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/common/payload.h"
 #include "cli/out.h"
 
 static const char *const missed_names[] = {"once", "all", "skip"};
@@ -288,20 +290,30 @@ int hf_cmd_cron_run(hf_cli *cli)
 
 /* ---- add ---- */
 
-static hf_err add_it(const hf_cli *cli, hf_admin *admin, const char *queue,
-                     const char *id)
+static int check_add(const hf_cli *cli)
 {
     const hf_argv *args = cli->args;
-    const char *payload = hf_argv_operand(args, 2);
-    char next[HF_MOMENT_SIZE];
-    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
-    const hf_schedule schedule = {
+    bool cron = hf_argv_has(args, "cron"), every = hf_argv_has(args, "every");
+    if (cron == every)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "cron add: expected either --cron or --every, found %s",
+                          cron ? "both" : "none");
+    int code = hf_cli_check_name(cli, "a schedule's id", hf_argv_operand(args, 0));
+    if (code == HF_EXIT_OK)
+        code = hf_cli_check_name(cli, "a type", hf_argv_operand(args, 1));
+    if (code == HF_EXIT_OK && hf_cli_queue(cli) == NULL)
+        code = HF_EXIT_DATA;
+    return code;
+}
+
+static hf_schedule schedule_of(const hf_cli *cli)
+{
+    const hf_argv *args = cli->args;
+    return (hf_schedule){
         HF_SCHEDULE_INIT,
-        .id = id,
-        .queue = queue,
+        .id = hf_argv_operand(args, 0),
+        .queue = hf_cli_queue(cli),
         .type = hf_argv_operand(args, 1),
-        .payload = payload,
-        .payload_len = payload == NULL ? 0 : strlen(payload),
         .cron = hf_argv_text(args, "cron"),
         .every_ms = hf_argv_number(args, "every", 0),
         .tz = hf_argv_text(args, "tz"),
@@ -313,27 +325,41 @@ static hf_err add_it(const hf_cli *cli, hf_admin *admin, const char *queue,
         .end_ms = hf_argv_number(args, "end", 0),
         .limit = hf_argv_number(args, "limit", 0),
     };
-    hf_err err = hf_admin_schedule_put(admin, &schedule, cli->detail);
+}
+
+static int add_it(const hf_cli *cli, hf_admin *admin, const hf_schedule *schedule)
+{
+    char next[HF_MOMENT_SIZE];
+    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
+    hf_err err = hf_admin_schedule_put(admin, schedule, cli->detail);
     if (err == HF_OK)
-        err = hf_admin_schedule(admin, queue, id, &info, NULL, cli->detail);
+        err = hf_admin_schedule(admin, schedule->queue, schedule->id, &info, NULL,
+                                cli->detail);
     if (err != HF_OK)
-        return err;
+        return fail(cli, err, schedule->queue);
     hf_out_moment(info.next_ms, info.now_ms, next);
     if (cli->json)
         print_json(&info);
     else
-        printf("%s: next tick %s\n", id, next);
-    return HF_OK;
+        printf("%s: next tick %s\n", schedule->id, next);
+    return HF_EXIT_OK;
 }
 
 int hf_cmd_cron_add(hf_cli *cli)
 {
-    const hf_argv *args = cli->args;
-    bool cron = hf_argv_has(args, "cron"), every = hf_argv_has(args, "every");
-    if (cron == every)
-        return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "cron add: expected either --cron or --every, found %s",
-                          cron ? "both" : "none");
-    int code = hf_cli_check_name(cli, "a type", hf_argv_operand(args, 1));
-    return code == HF_EXIT_OK ? act_on(cli, add_it) : code;
+    hf_buf input;
+    hf_admin *admin = NULL;
+    int code = check_add(cli);
+    if (code != HF_EXIT_OK)
+        return code;
+    hf_schedule schedule = schedule_of(cli);
+    hf_buf_init(&input, (size_t)cli->config->payload_max);
+    code = hf_take_payload(cli, 2, &input, &schedule.payload, &schedule.payload_len);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = add_it(cli, admin, &schedule);
+    hf_admin_close(admin);
+    hf_buf_done(&input);
+    return code;
 }

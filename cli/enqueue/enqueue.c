@@ -442,7 +442,7 @@ int hf_cmd_enqueue(hf_cli *cli)
     if (code == HF_EXIT_OK)
         code = take_options(cli, &job);
     if (code == HF_EXIT_OK)
-        code = hf_take_payload(cli, &input, &job.payload, &job.payload_len);
+        code = hf_take_payload(cli, 1, &input, &job.payload, &job.payload_len);
     if (code == HF_EXIT_OK)
         code = send_one(cli, &job, &result);
     hf_buf_done(&input);

@@ -62,7 +62,7 @@ static int edit(const hf_cli *cli, hf_admin *admin)
     hf_job_edit change = {HF_JOB_EDIT_INIT};
     hf_buf_init(&input, (size_t)cli->config->payload_max);
     take_options(cli->args, &change);
-    int code = hf_take_payload(cli, &input, &change.payload, &change.payload_len);
+    int code = hf_take_payload(cli, 1, &input, &change.payload, &change.payload_len);
     if (code == HF_EXIT_OK)
         code = hf_job_find(cli, admin, &job);
     if (code == HF_EXIT_OK)
