@@ -71,11 +71,10 @@ static hf_err read_number(parser *p, const hf_opt *opt, const char *text, int64_
     case HF_OPT_TIME:
         if (hf_parse_time_ms(text, out) && *out >= 0)
             return HF_OK;
-        return fail(
-            p,
-            "--%s: expected a time with its zone (2030-01-31T08:00:00Z) or @SECONDS, "
-            "found '%.80s'",
-            opt->name, text);
+        return fail(p,
+                    "--%s: expected a time from 1970 to 9999 with its zone "
+                    "(2030-01-31T08:00:00Z) or @SECONDS, found '%.80s'",
+                    opt->name, text);
     case HF_OPT_CHOICE:
         *out = choice_of(opt->choices, text);
         if (*out >= 0)

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/date.h"
 #include "base/detail.h"
+#include "holdfast/producer.h"
 
 enum { JUMP_S = 3 * 3600, YEAR_S = 366 * HF_DAY_S, NUMBER_DIGITS = 9, WORD_MAX = 40 };
 
@@ -357,7 +358,8 @@ static bool next_fixed(const hf_cron *cron, const hf_zone *zone, int64_t after,
 bool hf_cron_next(const hf_cron *cron, const hf_zone *zone, int64_t after_s,
                   int64_t *out_s)
 {
-    int64_t limit = after_s + (int64_t)HF_CRON_YEARS * YEAR_S;
+    int64_t limit =
+        smaller(after_s + (int64_t)HF_CRON_YEARS * YEAR_S, HF_TIME_MAX_MS / 1000 + 1);
     if (cron->real_time)
         return next_real_time(cron, zone, after_s, limit, out_s);
     return next_fixed(cron, zone, after_s, limit, out_s);

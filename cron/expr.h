@@ -38,7 +38,7 @@ HF_MUSTCHECK hf_err hf_cron_parse(hf_cron *out, const char *text,
                                   char detail[HF_DETAIL_SIZE]);
 
 /* The first tick after a time, in Unix seconds, by the clocks of the zone (NULL: UTC).
- * False: there is none within HF_CRON_YEARS. */
+ * False: there is none within HF_CRON_YEARS and until HF_TIME_MAX_MS. */
 bool hf_cron_next(const hf_cron *cron, const hf_zone *zone, int64_t after_s,
                   int64_t *out_s);
 

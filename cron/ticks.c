@@ -1,6 +1,8 @@
 /* ticks.c - see ticks.h. */
 #include "cron/ticks.h"
 
+#include "holdfast/producer.h"
+
 enum { STEP_BACK_MS = 3 * 3600 * 1000, COUNT_MAX = 10000 };
 
 static int64_t floor_s(int64_t ms)
@@ -14,7 +16,7 @@ static bool next_period(const hf_ticks *ticks, int64_t after_ms, int64_t *out_ms
     *out_ms = ticks->start_ms;
     if (past >= 0)
         *out_ms += (past / ticks->every_ms + 1) * ticks->every_ms;
-    return true;
+    return *out_ms <= HF_TIME_MAX_MS;
 }
 
 bool hf_ticks_next(const hf_ticks *ticks, int64_t after_ms, int64_t *out_ms)

@@ -23,7 +23,8 @@ typedef struct hf_ticks {
     const hf_zone *zone; /* borrowed; NULL: UTC */
 } hf_ticks;
 
-/* The first tick after a time. False: there is none (of cron, within HF_CRON_YEARS). */
+/* The first tick after a time. False: there is none until HF_TIME_MAX_MS (of cron,
+ * within HF_CRON_YEARS). */
 bool hf_ticks_next(const hf_ticks *ticks, int64_t after_ms, int64_t *out_ms);
 
 typedef struct hf_ticks_due {

@@ -42,6 +42,33 @@ static void a_payload_has_the_bound_of_the_configuration(void **state)
     assert_int_equal(run_with(lines[0], "1234"), 0);
 }
 
+/* ---- next ---- */
+
+static void ticks_rise_until_the_last_time_there_is(void **state)
+{
+    (void)state;
+    hf_try_run("cron next @yearly --from 9997-06-01T00:00:00Z", 0);
+    assert_string_equal(fixture->out, "9998-01-01T00:00:00Z\n9999-01-01T00:00:00Z\n");
+    hf_try_run("cron next @yearly --from 9997-06-01T00:00:00Z --tz Europe/Berlin", 0);
+    assert_string_equal(fixture->out, "9997-12-31T23:00:00Z\n9998-12-31T23:00:00Z\n"
+                                      "9999-12-31T23:00:00Z\n");
+    assert_string_equal(fixture->err, "");
+    hf_try_run("cron next @yearly --from 9999-01-01T00:00:00Z", 65);
+    assert_string_equal(fixture->out, "");
+    assert_string_equal(fixture->err,
+                        "holdfast: cron '@yearly': expected a tick within 40 years and "
+                        "before the year 10000, found none\n");
+}
+
+static void the_first_time_there_is_has_a_tick_after_it(void **state)
+{
+    (void)state;
+    hf_try_run("cron next @hourly -n 1 --from 1970-01-01T00:00:00Z", 0);
+    assert_string_equal(fixture->out, "1970-01-01T01:00:00Z\n");
+    hf_try_run("cron next @hourly -n 1 --from 1969-12-31T23:59:59Z", 64);
+    hf_try_has(fixture->err, "--from: expected a time from 1970 to 9999");
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
@@ -49,6 +76,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_payload_comes_from_standard_input),
         TEST(a_payload_has_the_bound_of_the_configuration),
+        TEST(ticks_rise_until_the_last_time_there_is),
+        TEST(the_first_time_there_is_has_a_tick_after_it),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

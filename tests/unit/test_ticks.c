@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "holdfast/producer.h"
 
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS (60 * MINUTE_MS)
@@ -51,6 +52,44 @@ static void a_period_counts_from_the_epoch_or_from_its_start(void **state)
     ticks.end_ms = 107100;
     assert_true(hf_ticks_next(&ticks, 100100, &at_ms));
     assert_false(hf_ticks_next(&ticks, 107100, &at_ms));
+}
+
+static void no_tick_is_after_the_last_time_there_is(void **state)
+{
+    const int64_t last_s = HF_TIME_MAX_MS / 1000;
+    hf_ticks ticks = {.every_ms = 7000, .start_ms = HF_TIME_MAX_MS - 10000};
+    int64_t at_ms = 0;
+    (void)state;
+    assert_true(hf_ticks_next(&ticks, 0, &at_ms));
+    assert_true(hf_ticks_next(&ticks, at_ms, &at_ms));
+    assert_int_equal(at_ms, HF_TIME_MAX_MS - 3000);
+    assert_false(hf_ticks_next(&ticks, at_ms, &at_ms));
+    /* Of an expression as well, whether it follows real time or not. */
+    static const char *const texts[] = {"* * * * * *", "0-59 59 23 * * *"};
+    for (size_t i = 0; i < 2; i++) {
+        ticks = (hf_ticks){.every_ms = 0};
+        assert_int_equal(hf_cron_parse(&ticks.cron, texts[i], NULL), HF_OK);
+        assert_true(hf_ticks_next(&ticks, (last_s - 1) * 1000, &at_ms));
+        assert_int_equal(at_ms, last_s * 1000);
+        assert_false(hf_ticks_next(&ticks, at_ms, &at_ms));
+        assert_false(hf_ticks_next(&ticks, HF_TIME_MAX_MS + DAY_MS, &at_ms));
+    }
+}
+
+static void ticks_rise_through_the_epoch(void **state)
+{
+    hf_ticks ticks = {.every_ms = 0};
+    (void)state;
+    assert_int_equal(hf_cron_parse(&ticks.cron, "* * * * * *", NULL), HF_OK);
+    int64_t at_ms = -2500;
+    for (int64_t expected = -2000; expected <= 2000; expected += 1000) {
+        assert_true(hf_ticks_next(&ticks, at_ms, &at_ms));
+        assert_int_equal(at_ms, expected);
+    }
+    /* `every` counts from the epoch. */
+    ticks = (hf_ticks){.every_ms = 7000};
+    assert_true(hf_ticks_next(&ticks, -8000, &at_ms));
+    assert_int_equal(at_ms, 0);
 }
 
 static void a_tick_that_is_on_time_is_taken_by_each_rule(void **state)
@@ -137,6 +176,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_period_counts_from_the_epoch_or_from_its_start),
+        cmocka_unit_test(no_tick_is_after_the_last_time_there_is),
+        cmocka_unit_test(ticks_rise_through_the_epoch),
         cmocka_unit_test(a_tick_that_is_on_time_is_taken_by_each_rule),
         cmocka_unit_test(after_an_outage_of_three_days_each_rule_takes_its_own),
         cmocka_unit_test(no_more_than_a_thousand_are_made_up_for),
