@@ -1,5 +1,5 @@
-/* schedules.c - the schedules of a queue: written, read, paused, removed, run. Each is
- * one script; a schedule of a divided queue is in the shard of its id. */
+/* schedules.c - the schedules of a queue: written, paused, removed, run. Each is one
+ * script; a schedule of a divided queue is in the shard of its id. */
 #include "holdfast/admin.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { PUT_ARGS = 6, CHANGE_ARGS = 4, READ_ARGS = 2, READ_HEAD = 3, READ_EACH = 5 };
+enum { PUT_ARGS = 6, CHANGE_ARGS = 4 };
 
 static hf_err read_status(const hf_answer *answer, void *out)
 {
@@ -152,175 +152,6 @@ hf_err hf_admin_schedule_run(hf_admin *admin, const char *queue, const char *id,
     hf_id_next(&ids, c.job);
     memcpy(job, c.job, sizeof c.job);
     return change_one(admin, queue, id, &c);
-}
-
-/* ---- reading ---- */
-
-typedef struct reading {
-    const hf_queue *queue;
-    hf_schedule_cb cb;
-    void *arg;
-    void **payload; /* of one; NULL: not asked for */
-    bool stopped, found;
-    char cursor[24];
-} reading;
-
-static void set_definition(hf_schedule_info *info, const hf_schedule_def *def)
-{
-    snprintf(info->type, sizeof info->type, "%s", def->type);
-    snprintf(info->cron, sizeof info->cron, "%s", def->cron);
-    snprintf(info->tz, sizeof info->tz, "%s", def->tz);
-    info->every_ms = def->ticks.every_ms;
-    info->missed = def->missed;
-    info->overlap = def->overlap;
-    info->catch_up_ms = def->catch_up_ms;
-    info->jitter_ms = def->jitter_ms;
-    info->start_ms = def->ticks.start_ms;
-    info->end_ms = def->ticks.end_ms;
-    info->limit = def->limit;
-}
-
-static void set_state(hf_schedule_info *info, const hf_schedule_state *state)
-{
-    snprintf(info->job, sizeof info->job, "%s", state->job);
-    info->rev = state->rev;
-    info->paused = state->paused;
-    info->last_ms = state->tick_ms;
-    info->accepted = state->accepted;
-    info->skipped = state->skipped;
-    info->dropped = state->dropped;
-}
-
-static hf_err copy_payload(const reading *r, hf_bytes value, size_t at,
-                           hf_schedule_info *info)
-{
-    info->payload_len = value.len - at;
-    if (r->payload == NULL)
-        return HF_OK;
-    char *copy = malloc(info->payload_len + 1);
-    if (copy == NULL)
-        return HF_NOMEM;
-    memcpy(copy, (const char *)value.ptr + at, info->payload_len);
-    copy[info->payload_len] = '\0';
-    *r->payload = copy;
-    return HF_OK;
-}
-
-/* What another program has written badly is shown as far as it can be read. */
-static hf_err read_one(reading *r, const hf_reply *reply, size_t at, int64_t now_ms)
-{
-    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT, .now_ms = now_ms};
-    hf_schedule_def def;
-    hf_schedule_state state;
-    hf_bytes value = hf_reply_bytes(hf_reply_at(reply, at + 1));
-    const char *nl = value.len == 0 ? NULL : memchr(value.ptr, '\n', value.len);
-    size_t len = nl == NULL ? value.len : (size_t)(nl - (const char *)value.ptr);
-    hf_err err = HF_OK;
-    snprintf(info.id, sizeof info.id, "%s", hf_reply_text(hf_reply_at(reply, at)));
-    snprintf(info.queue, sizeof info.queue, "%s", r->queue->name);
-    if (hf_schedule_read(&def, (hf_bytes){value.ptr, len}) == HF_OK)
-        set_definition(&info, &def);
-    if (hf_schedule_read_state(&state, hf_reply_bytes(hf_reply_at(reply, at + 2))) ==
-        HF_OK)
-        set_state(&info, &state);
-    info.next_ms = hf_reply_int(hf_reply_at(reply, at + 3));
-    info.of_file = hf_reply_int(hf_reply_at(reply, at + 4)) != 0;
-    if (nl != NULL)
-        err = copy_payload(r, value, len + 1, &info);
-    r->found = true;
-    if (err == HF_OK)
-        r->stopped = !r->cb(&info, r->arg);
-    return err;
-}
-
-static hf_err read_page(const hf_answer *answer, void *out)
-{
-    reading *r = out;
-    int64_t now_ms;
-    hf_err err = hf_script_status(answer, READ_HEAD, &now_ms);
-    if (err != HF_OK)
-        return err;
-    snprintf(r->cursor, sizeof r->cursor, "%s",
-             hf_reply_text(hf_reply_at(answer->reply, 2)));
-    size_t n = hf_reply_len(answer->reply);
-    for (size_t at = READ_HEAD; at + READ_EACH <= n && !r->stopped && err == HF_OK;
-         at += READ_EACH)
-        err = read_one(r, answer->reply, at, now_ms);
-    return err;
-}
-
-static hf_err ask_page(hf_admin *admin, const hf_queue *queue, const char *id, reading *r)
-{
-    hf_args args;
-    if (!hf_args_init(&args, READ_ARGS, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, id);
-    hf_args_text(&args, r->cursor);
-    r->queue = queue;
-    const hf_ask ask = {.script = &hf_lua_queue_cron_read,
-                        .queue = queue,
-                        .args = &args,
-                        .read = read_page,
-                        .out = r};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
-}
-
-static hf_err read_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
-{
-    reading *r = arg;
-    hf_err err = ask_page(admin, queue, id, r);
-    return err == HF_OK && !r->found ? HF_GONE : err;
-}
-
-static bool copy_info(const hf_schedule_info *info, void *arg)
-{
-    *(hf_schedule_info *)arg = *info;
-    return true;
-}
-
-hf_err hf_admin_schedule(hf_admin *admin, const char *name, const char *id,
-                         hf_schedule_info *theirs, void **payload,
-                         char detail[HF_DETAIL_SIZE])
-{
-    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
-    reading r = {.cb = copy_info, .arg = &info, .payload = payload, .cursor = "0"};
-    hf_queue queue;
-    hf_admin_begin(admin, detail);
-    if (payload != NULL)
-        *payload = NULL;
-    hf_err err = hf_admin_fits(admin, theirs, "hf_schedule_info");
-    if (err == HF_OK)
-        err = hf_admin_queue(admin, name, &queue);
-    if (err == HF_OK)
-        err = hf_admin_check_id(admin, id);
-    if (err == HF_OK)
-        err = hf_admin_in_part_of(admin, &queue, id, read_in, &r);
-    if (err == HF_OK)
-        hf_struct_fill(theirs, &info, sizeof info);
-    return err;
-}
-
-static hf_err list_in(hf_admin *admin, const hf_part *part, void *arg)
-{
-    reading *r = arg;
-    hf_err err = HF_OK;
-    snprintf(r->cursor, sizeof r->cursor, "0");
-    do {
-        err = r->stopped ? HF_OK : ask_page(admin, part->queue, "", r);
-    } while (err == HF_OK && !r->stopped && strcmp(r->cursor, "0") != 0);
-    return err;
-}
-
-hf_err hf_admin_schedules(hf_admin *admin, const char *name, hf_schedule_cb cb, void *arg,
-                          char detail[HF_DETAIL_SIZE])
-{
-    reading r = {.cb = cb, .arg = arg};
-    hf_queue queue;
-    hf_admin_begin(admin, detail);
-    hf_err err = hf_admin_queue(admin, name, &queue);
-    return err == HF_OK ? hf_admin_in_parts(admin, &queue, list_in, &r) : err;
 }
 
 /* ---- pause and resume ---- */

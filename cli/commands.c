@@ -442,7 +442,7 @@ static const hf_command commands[] = {
      .opts = hf_opts_cron_list,
      .run = hf_cmd_cron_list,
      .section = "schedules",
-     .help = "list all schedules",
+     .help = "list the schedules, by queue and id",
      .more = "ACCEPTED counts the jobs that its ticks made, SKIPPED the ticks that made "
              "none because the last job was not over, DROPPED those that were missed and "
              "not made up for."},

@@ -161,6 +161,17 @@ const hf_opt hf_opts_cron_list[] = {
      .kind = HF_OPT_TEXT,
      .value = "Q",
      .help = "only this queue; default all"},
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "maximum number of schedules; default 50"},
+    {.name = "after",
+     .kind = HF_OPT_TEXT,
+     .value = "ID",
+     .help = "continue after this schedule, the last one of the previous page; without "
+             "--queue it is QUEUE/ID"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_cron_one[] = {HF_OPT_QUEUE, HF_OPT_END};

@@ -12,6 +12,8 @@
 #include "cli/common/payload.h"
 #include "cli/out.h"
 
+enum { PAGE = 50 };
+
 static const char *const missed_names[] = {"once", "all", "skip"};
 static const char *const overlap_names[] = {"skip", "allow", "cancel"};
 
@@ -83,107 +85,125 @@ static void print_whole(const hf_schedule_info *s)
 
 /* ---- list ---- */
 
-typedef struct list {
-    hf_schedule_info *items; /* owned */
-    size_t n, cap;
-    bool failed;
-} list;
+/* What --after names: the last schedule of the page before. */
+typedef struct place {
+    const char *id;         /* NULL: not given */
+    char queue[HF_ID_SIZE]; /* of a list of all queues; else "" */
+} place;
 
-static bool note(const hf_schedule_info *schedule, void *arg)
+static int take_after(const hf_cli *cli, place *after)
 {
-    list *l = arg;
-    if (l->n == l->cap) {
-        size_t cap = l->cap == 0 ? 64 : 2 * l->cap;
-        hf_schedule_info *items = realloc(l->items, cap * sizeof *items);
-        l->failed = items == NULL;
-        if (l->failed)
-            return false;
-        l->items = items;
-        l->cap = cap;
+    const char *text = hf_argv_text(cli->args, "after");
+    after->id = text;
+    if (text != NULL && !hf_argv_has(cli->args, "queue")) {
+        size_t len = strcspn(text, "/");
+        if (text[len] == '\0' || len >= sizeof after->queue)
+            return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                              "--after: expected QUEUE/ID without --queue, found '%.80s'",
+                              text);
+        memcpy(after->queue, text, len);
+        after->id = text + len + 1;
     }
-    l->items[l->n++] = *schedule;
-    return true;
+    int code =
+        hf_cli_check_name(cli, "a queue's name", after->id == text ? NULL : after->queue);
+    return code == HF_EXIT_OK ? hf_cli_check_name(cli, "a schedule's id", after->id)
+                              : code;
 }
 
-static int by_name(const void *a, const void *b)
+typedef struct lister {
+    hf_table table;
+    bool json;
+    size_t n;
+    char queue[HF_ID_SIZE], last[HF_ID_SIZE];
+} lister;
+
+static void on_schedule(const hf_schedule_info *s, void *arg)
 {
-    const hf_schedule_info *x = a, *y = b;
-    int order = strcmp(x->queue, y->queue);
-    return order != 0 ? order : strcmp(x->id, y->id);
+    lister *l = arg;
+    char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_WHEN_SIZE], last[HF_WHEN_SIZE];
+    l->n++;
+    memcpy(l->queue, s->queue, sizeof l->queue);
+    memcpy(l->last, s->id, sizeof l->last);
+    if (l->json) {
+        print_json(s);
+        return;
+    }
+    when_text(s, when, sizeof when);
+    hf_out_when(s->next_ms, s->now_ms, next);
+    hf_out_when(s->last_ms, s->now_ms, last);
+    hf_table_text(&l->table, s->id);
+    hf_table_text(&l->table, s->queue);
+    hf_table_text(&l->table, state_of(s));
+    hf_table_text(&l->table, when);
+    hf_table_text(&l->table, next);
+    hf_table_text(&l->table, last);
+    hf_table_number(&l->table, s->accepted);
+    hf_table_number(&l->table, s->skipped);
+    hf_table_number(&l->table, s->dropped);
 }
 
-static hf_err collect(const hf_cli *cli, hf_admin *admin, list *l)
+static hf_err list_all(const hf_cli *cli, hf_admin *admin, const place *after,
+                       size_t limit, lister *l)
 {
-    const char *queue = hf_argv_text(cli->args, "queue");
     char **names = NULL;
     size_t n = 0;
-    if (queue != NULL)
-        return hf_admin_schedules(admin, queue, note, l, cli->detail);
     hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
-    for (size_t i = 0; i < n && err == HF_OK; i++)
-        err = hf_admin_schedules(admin, names[i], note, l, cli->detail);
+    for (size_t i = 0; i < n && err == HF_OK && l->n < limit; i++) {
+        int order = strcmp(names[i], after->queue);
+        if (order >= 0)
+            err = hf_admin_schedules(admin, names[i], order == 0 ? after->id : NULL,
+                                     limit - l->n, on_schedule, l, cli->detail);
+    }
     free(names);
     return err;
 }
 
-static int print_list(const hf_cli *cli, const list *l)
+static void tell_more(const lister *l, bool all)
+{
+    (void)fflush(stdout); /* the page comes first */
+    (void)fprintf(stderr,
+                  "holdfast: %zu schedule%s listed, there may be more: go on with %s%s%s"
+                  "%s\n",
+                  l->n, l->n == 1 ? " is" : "s are", all ? "--after " : "-q ", l->queue,
+                  all ? "/" : " --after ", l->last);
+}
+
+static int list(const hf_cli *cli, hf_admin *admin, const place *after)
 {
     static const hf_column columns[] = {
         {"ID", false, 40},     {"QUEUE", false, 40}, {"STATE", false, 0},
         {"WHEN", false, 40},   {"NEXT", false, 0},   {"LAST", false, 0},
         {"ACCEPTED", true, 0}, {"SKIPPED", true, 0}, {"DROPPED", true, 0}};
-    hf_table table;
-    hf_table_init(&table, columns, HF_COUNT(columns));
-    for (size_t i = 0; i < l->n; i++) {
-        const hf_schedule_info *s = &l->items[i];
-        char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_WHEN_SIZE], last[HF_WHEN_SIZE];
-        if (i > 0 && by_name(s, s - 1) == 0)
-            continue; /* it was changed meanwhile */
-        if (cli->json) {
-            print_json(s);
-            continue;
-        }
-        when_text(s, when, sizeof when);
-        hf_out_when(s->next_ms, s->now_ms, next);
-        hf_out_when(s->last_ms, s->now_ms, last);
-        hf_table_text(&table, s->id);
-        hf_table_text(&table, s->queue);
-        hf_table_text(&table, state_of(s));
-        hf_table_text(&table, when);
-        hf_table_text(&table, next);
-        hf_table_text(&table, last);
-        hf_table_number(&table, s->accepted);
-        hf_table_number(&table, s->skipped);
-        hf_table_number(&table, s->dropped);
-    }
-    if (!hf_table_print(&table, stdout))
-        return hf_cli_fail(cli, HF_NOMEM, "");
-    if (l->n == 0 && !cli->json)
-        puts("no schedules");
+    const char *queue = hf_argv_text(cli->args, "queue");
+    size_t limit = (size_t)hf_argv_number(cli->args, "limit", PAGE);
+    lister l = {.json = cli->json};
+    hf_table_init(&l.table, columns, HF_COUNT(columns));
+    hf_err err = queue == NULL ? list_all(cli, admin, after, limit, &l)
+                               : hf_admin_schedules(admin, queue, after->id, limit,
+                                                    on_schedule, &l, cli->detail);
+    if (!hf_table_print(&l.table, stdout) && err == HF_OK)
+        err = HF_NOMEM;
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, cli->detail);
+    if (l.n == 0 && !cli->json)
+        puts(after->id == NULL ? "no schedules" : "no more schedules");
+    if (l.n == limit && !cli->json)
+        tell_more(&l, queue == NULL);
     return HF_EXIT_OK;
 }
 
 int hf_cmd_cron_list(hf_cli *cli)
 {
-    list l = {.n = 0};
+    place after = {.id = NULL};
     hf_admin *admin = NULL;
     int code = hf_cli_check_name(cli, "a queue's name", hf_argv_text(cli->args, "queue"));
     if (code == HF_EXIT_OK)
+        code = take_after(cli, &after);
+    if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);
-    if (code != HF_EXIT_OK)
-        return code;
-    hf_err err = collect(cli, admin, &l);
+    if (code == HF_EXIT_OK)
+        code = list(cli, admin, &after);
     hf_admin_close(admin);
-    if (err == HF_OK && l.failed)
-        err = HF_NOMEM;
-    if (err != HF_OK) {
-        free(l.items);
-        return hf_cli_fail(cli, err, cli->detail);
-    }
-    if (l.n > 0)
-        qsort(l.items, l.n, sizeof *l.items, by_name);
-    code = print_list(cli, &l);
-    free(l.items);
     return code;
 }
 

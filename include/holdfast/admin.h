@@ -457,10 +457,12 @@ HF_API HF_MUSTCHECK hf_err hf_admin_schedule(hf_admin *admin, const char *queue,
                                              const char *id, hf_schedule_info *out,
                                              void **payload, char detail[HF_DETAIL_SIZE]);
 
-/* Calls cb for each schedule of a queue, in no order, until it returns false. One that is
- * changed meanwhile may come twice. */
-typedef bool (*hf_schedule_cb)(const hf_schedule_info *schedule, void *arg);
+/* Lists at most `limit` (1..1000) schedules of a queue, sorted by id, from behind the id
+ * `after` (which need not be there; NULL: from the first one). Fewer than that: there are
+ * no more. *schedule is borrowed until the callback returns. */
+typedef void (*hf_schedule_cb)(const hf_schedule_info *schedule, void *arg);
 HF_API HF_MUSTCHECK hf_err hf_admin_schedules(hf_admin *admin, const char *queue,
+                                              const char *after, size_t limit,
                                               hf_schedule_cb cb, void *arg,
                                               char detail[HF_DETAIL_SIZE]);
 

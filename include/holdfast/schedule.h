@@ -2,8 +2,8 @@
  *
  * A schedule has ticks: times at which a job is due. Each tick leads to exactly one job,
  * however many workers there are. Schedules are in Redis, in the queue of their jobs. A
- * worker writes those of its options (hf_worker_opts); hf_admin_cron_put() writes one by
- * order. */
+ * worker writes those of its options (hf_worker_opts); hf_admin_schedule_put() writes one
+ * by order. */
 #ifndef HOLDFAST_SCHEDULE_H
 #define HOLDFAST_SCHEDULE_H
 

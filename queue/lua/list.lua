@@ -22,6 +22,7 @@
 --- @include "lib/levels.lua"
 --- @include "lib/expiry.lua"
 --- @include "lib/key_kept.lua"
+--- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
@@ -34,17 +35,6 @@ local function is_wanted(line, kept)
     return string.find(line, '"attempts":%s*[1-9]')
   end
   return state ~= 'done' or kept > now
-end
-
--- As Redis orders ids; Lua's own order depends on the locale.
-local function is_before(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return #a < #b
 end
 
 -- The first entries of two such lists, as many as the page has.

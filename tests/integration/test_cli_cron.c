@@ -42,6 +42,54 @@ static void a_payload_has_the_bound_of_the_configuration(void **state)
     assert_int_equal(run_with(lines[0], "1234"), 0);
 }
 
+/* ---- list ---- */
+
+static void schedules_are_listed_in_pages(void **state)
+{
+    (void)state;
+    hf_try_run("cron list @", 0);
+    assert_string_equal(fixture->out, "no schedules\n");
+    hf_try_run("cron add s2 t --every 1h -q b @", 0);
+    hf_try_run("cron add s1 t --every 1h -q b @", 0);
+    hf_try_run("cron add s3 t --every 1h -q a @", 0);
+    hf_try_run("cron list --limit 2 @", 0);
+    hf_try_has(fixture->out, "\ns3");
+    hf_try_has(fixture->out, "\ns1");
+    assert_null(strstr(fixture->out, "s2"));
+    assert_string_equal(fixture->err, "holdfast: 2 schedules are listed, there may be "
+                                      "more: go on with --after b/s1\n");
+    hf_try_run("cron list --after b/s1 --json @", 0);
+    hf_try_has(fixture->out, "{\"id\":\"s2\",\"queue\":\"b\"");
+    assert_null(strstr(fixture->out, "s1"));
+    assert_null(strstr(fixture->out, "s3"));
+    hf_try_run("cron list --after b/s2 @", 0);
+    assert_string_equal(fixture->out, "no more schedules\n");
+    hf_try_run("cron list -q b --limit 1 @", 0);
+    hf_try_has(fixture->err, "1 schedule is listed, there may be more: go on with -q b "
+                             "--after s1\n");
+    hf_try_run("cron list -q b --after s1 @", 0);
+    hf_try_has(fixture->out, "\ns2");
+    assert_string_equal(fixture->err, "");
+    /* What was named may be gone. */
+    hf_try_run("cron list --after aa/s9 --json @", 0);
+    hf_try_has(fixture->out, "{\"id\":\"s1\"");
+}
+
+static void a_place_in_the_list_has_a_queue_and_an_id(void **state)
+{
+    (void)state;
+    hf_try_run("cron list --after s1 @", 64);
+    assert_string_equal(fixture->err, "holdfast: --after: expected QUEUE/ID without "
+                                      "--queue, found 's1'\n");
+    hf_try_run("cron list --after b/ @", 65);
+    hf_try_has(fixture->err, "expected a schedule's id");
+    hf_try_run("cron list --after /s1 @", 65);
+    hf_try_has(fixture->err, "expected a queue's name");
+    hf_try_run("cron list -q b --after b/s1 @", 65);
+    hf_try_has(fixture->err, "expected a schedule's id");
+    hf_try_run("cron list --limit 1001 @", 64);
+}
+
 /* ---- next ---- */
 
 static void ticks_rise_until_the_last_time_there_is(void **state)
@@ -76,6 +124,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_payload_comes_from_standard_input),
         TEST(a_payload_has_the_bound_of_the_configuration),
+        TEST(schedules_are_listed_in_pages),
+        TEST(a_place_in_the_list_has_a_queue_and_an_id),
         TEST(ticks_rise_until_the_last_time_there_is),
         TEST(the_first_time_there_is_has_a_tick_after_it),
     };

@@ -645,12 +645,11 @@ static void a_busy_worker_takes_ticks_as_well(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
-static bool note_id(const hf_schedule_info *schedule, void *arg)
+static void note_id(const hf_schedule_info *schedule, void *arg)
 {
     unsigned *seen = arg;
     assert_string_equal(schedule->queue, "q");
     *seen |= 1U << (schedule->id[1] - '0');
-    return true;
 }
 
 /* Each in the shard of its id, with its jobs. */
@@ -669,7 +668,8 @@ static void schedules_of_a_divided_queue_are_in_its_shards(void **state)
         put((hf_schedule){.id = ids[i], .every_ms = 3600000});
     hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=done") >= 3);
-    assert_int_equal(hf_admin_schedules(q.admin, "q", note_id, &seen, NULL), HF_OK);
+    assert_int_equal(hf_admin_schedules(q.admin, "q", NULL, 1000, note_id, &seen, NULL),
+                     HF_OK);
     assert_int_equal(seen, 0xbf);
     assert_true(info_of("s7").accepted >= 3);
     assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s2", job, NULL), HF_OK);
