@@ -100,6 +100,25 @@ void hf_format_duration(int64_t ms, char out[HF_DURATION_SIZE])
 
 /* ---- bytes that are not text ---- */
 
+size_t hf_utf8_len(const char *text, size_t left)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)text;
+    if (p[0] < 0x80)
+        return 1;
+    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc0 || p[0] > 0xf7 || len > left)
+        return 0;
+    uint32_t c = p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3fu);
+    }
+    bool surrogate = c >= 0xd800 && c <= 0xdfff;
+    return c < least[len] || c > 0x10ffff || surrogate ? 0 : len;
+}
+
 size_t hf_control_len(const char *at)
 {
     const unsigned char *p = (const unsigned char *)at;

@@ -1,12 +1,9 @@
 /* bulk_line.c - see bulk_line.h.
  *
- * jansson decides whether the line is JSON and reads the texts. A payload that is not a
- * text is then located in the line and passed on byte for byte. jansson reads numbers as
- * doubles, because it refuses integers that are too large; max_attempts is read from its
- * text. */
+ * No parser makes values of the line: a payload that is not a text is passed on byte for
+ * byte, with all digits of its numbers and keys that come twice. */
 #include "cli/enqueue/bulk_line.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,10 +13,10 @@
 #include "base/base.h"
 #include "base/base64.h"
 #include "base/id.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "cli/common/priority.h"
 #include "cli/common/unique.h"
-#include "cli/enqueue/json_scan.h"
 #include "cli/limits.h"
 
 enum { NUMBER_SIZE = 24 };
@@ -28,14 +25,16 @@ typedef struct reader {
     hf_bulk_line *out;
     size_t payload_max;
     char *detail;
+    size_t texts_len; /* bytes of out->texts_ that are used */
     bool has_payload, has_in, has_at;
 } reader;
 
 typedef struct value {
     const char *name;
-    const json_t *json;
     const char *raw; /* its bytes in the line */
     size_t raw_len;
+    const char *text; /* what a string says, and a NUL; NULL: it is none */
+    size_t len;
 } value;
 
 static hf_err fail(reader *r, hf_err err, const char *format, ...)
@@ -60,8 +59,7 @@ static hf_err expected(reader *r, const value *v, const char *what)
 /* A text without NUL in it, or NULL. */
 static const char *text_of(const value *v)
 {
-    const char *text = json_string_value(v->json);
-    return text != NULL && strlen(text) == json_string_length(v->json) ? text : NULL;
+    return v->text != NULL && strlen(v->text) == v->len ? v->text : NULL;
 }
 
 static hf_err take_name(reader *r, const value *v, const char **out)
@@ -103,21 +101,19 @@ static hf_err set_payload(reader *r, const void *bytes, size_t len)
 
 static hf_err take_payload(reader *r, const value *v)
 {
-    if (json_is_string(v->json))
-        return set_payload(r, json_string_value(v->json), json_string_length(v->json));
-    return set_payload(r, v->raw, v->raw_len);
+    return v->text != NULL ? set_payload(r, v->text, v->len)
+                           : set_payload(r, v->raw, v->raw_len);
 }
 
 static hf_err take_base64(reader *r, const value *v)
 {
-    const char *text = json_string_value(v->json);
-    size_t len = json_string_length(v->json), n = 0;
-    if (text == NULL)
+    size_t n = 0;
+    if (v->text == NULL)
         return expected(r, v, "base64");
-    r->out->bytes_ = malloc(len / 4 * 3 + 1);
+    r->out->bytes_ = malloc(v->len / 4 * 3 + 1);
     if (r->out->bytes_ == NULL)
         return HF_NOMEM;
-    if (!hf_base64_decode(text, len, r->out->bytes_, &n))
+    if (!hf_base64_decode(v->text, v->len, r->out->bytes_, &n))
         return expected(r, v, "base64");
     return set_payload(r, r->out->bytes_, n);
 }
@@ -289,11 +285,16 @@ static const struct {
     {"throttle", take_throttle},
 };
 
-static hf_err take_field(reader *r, const value *v)
+static hf_err take_field(reader *r, const value *v, uint32_t *seen)
 {
     for (size_t i = 0; i < HF_COUNT(fields); i++) {
-        if (strcmp(fields[i].name, v->name) == 0)
-            return fields[i].take(r, v);
+        if (strcmp(fields[i].name, v->name) != 0)
+            continue;
+        if ((*seen >> i & 1) != 0)
+            return fail(r, HF_INVALID, "expected each key once, found '%s' again",
+                        v->name);
+        *seen |= UINT32_C(1) << i;
+        return fields[i].take(r, v);
     }
     return fail(
         r, HF_INVALID,
@@ -304,20 +305,42 @@ static hf_err take_field(reader *r, const value *v)
         v->name);
 }
 
-/* Both walk the members in the order of the line: jansson keeps it. */
+/* What a string says: it has room in `texts_`, which is as long as the line. */
+static hf_err decode(reader *r, const char *raw, size_t raw_len, const char **text,
+                     size_t *len)
+{
+    char *out = r->out->texts_ + r->texts_len;
+    int shown = raw_len < 60 ? (int)raw_len : 60;
+    if (!hf_json_decode(raw, raw_len, out, len))
+        return fail(r, HF_INVALID,
+                    "expected whole characters, found half a pair of \\u escapes in "
+                    "%.*s%s",
+                    shown, raw, raw_len > 60 ? "..." : "");
+    *text = out;
+    r->texts_len += *len + 1;
+    return HF_OK;
+}
+
+static hf_err take_member(reader *r, const hf_json_member *member, uint32_t *seen)
+{
+    value v = {.raw = member->value, .raw_len = member->value_len};
+    size_t key_len;
+    hf_err err = decode(r, member->key, member->key_len, &v.name, &key_len);
+    if (err == HF_OK && strlen(v.name) != key_len)
+        v.name = ""; /* no key has a NUL */
+    if (err == HF_OK && *v.raw == '"')
+        err = decode(r, v.raw, v.raw_len, &v.text, &v.len);
+    return err == HF_OK ? take_field(r, &v, seen) : err;
+}
+
 static hf_err take_members(reader *r, const char *line, size_t len)
 {
     hf_json_scan scan;
     hf_json_member member;
-    const char *name;
-    json_t *json, *root = r->out->json_;
+    uint32_t seen = 0;
     hf_json_scan_start(&scan, line, len);
-    json_object_foreach(root, name, json)
-    {
-        if (!hf_json_scan_next(&scan, &member))
-            return fail(r, HF_INVALID, "expected a JSON object, found something else");
-        const value v = {name, json, member.value, member.value_len};
-        hf_err err = take_field(r, &v);
+    while (hf_json_scan_next(&scan, &member)) {
+        hf_err err = take_member(r, &member, &seen);
         if (err != HF_OK)
             return err;
     }
@@ -330,39 +353,47 @@ static hf_err take_members(reader *r, const char *line, size_t len)
     return HF_OK;
 }
 
-static hf_err not_json(reader *r, const json_error_t *error)
+/* Characters, from 1 on. */
+static size_t column_of(const char *line, size_t at)
 {
-    enum json_error_code code = json_error_code(error);
-    if (code == json_error_out_of_memory)
-        return HF_NOMEM;
-    if (code == json_error_duplicate_key)
-        return fail(r, HF_INVALID, "expected each key once, found a %s", error->text);
-    if (code == json_error_invalid_utf8)
-        return fail(r, HF_INVALID,
-                    "expected a JSON object in UTF-8, found other bytes (%s)",
-                    error->text);
-    return fail(r, HF_INVALID,
-                "expected a JSON object, found broken JSON in column %d (%s)",
-                error->column, error->text);
+    size_t n = 1;
+    for (size_t i = 0; i < at; i++)
+        n += ((unsigned char)line[i] & 0xC0) != 0x80;
+    return n;
+}
+
+static hf_err check_object(reader *r, const char *line, size_t len)
+{
+    hf_json_fault fault;
+    size_t space = 0;
+    if (!hf_json_check(line, len, &fault))
+        return strcmp(fault.expected, "UTF-8") == 0
+                   ? fail(r, HF_INVALID,
+                          "expected a JSON object in UTF-8, found other bytes in column "
+                          "%zu",
+                          column_of(line, fault.at))
+                   : fail(r, HF_INVALID,
+                          "expected a JSON object, found broken JSON in column %zu "
+                          "(expected %s)",
+                          column_of(line, fault.at), fault.expected);
+    while (strchr(" \t\r\n", line[space]) != NULL)
+        space++;
+    if (line[space] == '{')
+        return HF_OK;
+    return fail(r, HF_INVALID, "expected a JSON object, found %s",
+                line[space] == '[' ? "a list" : "a single value");
 }
 
 hf_err hf_bulk_line_read(hf_bulk_line *out, const char *line, size_t len,
                          size_t payload_max, char detail[HF_BULK_DETAIL_SIZE])
 {
-    json_error_t error;
     *out = (hf_bulk_line){.job = {HF_JOB_INIT}};
     reader r = {.out = out, .payload_max = payload_max, .detail = detail};
-    json_t *root = json_loadb(line, len,
-                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL |
-                                  JSON_DECODE_INT_AS_REAL,
-                              &error);
-    if (root == NULL)
-        return not_json(&r, &error);
-    out->json_ = root;
-    hf_err err = json_is_object(root)
-                     ? take_members(&r, line, len)
-                     : fail(&r, HF_INVALID, "expected a JSON object, found %s",
-                            json_is_array(root) ? "a list" : "a single value");
+    hf_err err = check_object(&r, line, len);
+    if (err != HF_OK)
+        return err;
+    out->texts_ = malloc(len);
+    err = out->texts_ == NULL ? HF_NOMEM : take_members(&r, line, len);
     if (err != HF_OK)
         hf_bulk_line_done(out);
     return err;
@@ -370,7 +401,7 @@ hf_err hf_bulk_line_read(hf_bulk_line *out, const char *line, size_t len,
 
 void hf_bulk_line_done(hf_bulk_line *line)
 {
-    json_decref(line->json_);
+    free(line->texts_);
     free(line->bytes_);
     *line = (hf_bulk_line){0};
 }

@@ -12,7 +12,7 @@ enum { HF_BULK_DETAIL_SIZE = 512 };
 
 typedef struct hf_bulk_line {
     hf_job job;            /* borrowed from the line and from what is owned below */
-    void *json_;           /* owned */
+    char *texts_;          /* owned: what its strings say */
     unsigned char *bytes_; /* owned */
 } hf_bulk_line;
 
