@@ -9,11 +9,11 @@
 #include "base/base.h"
 #include "base/text.h"
 
-/* jansson leaves DEL and U+0080 to U+009F as they are; all are two bytes at most. */
-char *hf_out_line(const json_t *object)
+/* JSON may have DEL and U+0080 to U+009F as they are; all are two bytes at most. Ends the
+ * text. */
+static char *escape_controls(char *text)
 {
     enum { ESCAPED = 6 };
-    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
     size_t controls = 0, at = 0;
     for (size_t i = 0; text != NULL && text[i] != '\0'; i++)
         controls += hf_control_len(text + i) > 0;
@@ -33,6 +33,11 @@ char *hf_out_line(const json_t *object)
     return line;
 }
 
+char *hf_out_line(const json_t *object)
+{
+    return escape_controls(object == NULL ? NULL : json_dumps(object, JSON_COMPACT));
+}
+
 void hf_out_plain(FILE *file, const char *text)
 {
     while (*text != '\0') {
@@ -42,16 +47,36 @@ void hf_out_plain(FILE *file, const char *text)
     }
 }
 
-void hf_out_json(FILE *file, json_t *object)
+/* NULL: only memory can be short. Ends the line. */
+static void print_line(FILE *file, char *line)
 {
-    char *line = hf_out_line(object);
-    json_decref(object);
-    /* Only memory can be short. */
     if (line == NULL)
         fputs("{\"error\":\"out of memory\"}\n", file);
     else
         fprintf(file, "%s\n", line);
     free(line);
+}
+
+void hf_out_json(FILE *file, json_t *object)
+{
+    char *line = hf_out_line(object);
+    json_decref(object);
+    print_line(file, line);
+}
+
+void hf_out_json_with(FILE *file, json_t *object, const char *name, const char *value,
+                      size_t len)
+{
+    char *head = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    size_t head_len = head == NULL ? 0 : strlen(head) - 1; /* up to its bracket */
+    size_t size = head_len + strlen(name) + len + sizeof ",\"\":}";
+    char *line = head == NULL ? NULL : malloc(size);
+    if (line != NULL)
+        (void)snprintf(line, size, "%.*s,\"%s\":%.*s}", (int)head_len, head, name,
+                       (int)len, value);
+    free(head);
+    json_decref(object);
+    print_line(file, escape_controls(line));
 }
 
 json_t *hf_out_text(const char *text)

@@ -12,6 +12,10 @@
 /* Prints an object on one line and ends it. */
 void hf_out_json(FILE *file, json_t *object);
 
+/* Prints an object with one more member at its end, whose value is text that is JSON. */
+void hf_out_json_with(FILE *file, json_t *object, const char *name, const char *value,
+                      size_t len);
+
 /* An object as one line, without its end, owned by the caller, in which nothing is a
  * command to a terminal. NULL: memory ran out, or there is no object. */
 char *hf_out_line(const json_t *object);

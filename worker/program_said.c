@@ -8,11 +8,109 @@
 
 #include "base/base.h"
 #include "base/base64.h"
+#include "base/json_text.h"
 #include "base/text.h"
+
+/* ---- the members of a line ---- */
+
+typedef enum key {
+    VERDICT,
+    IN,
+    ERROR,
+    PROGRESS,
+    NOTE,
+    CHECKPOINT,
+    RESULT,
+    RESULT_BASE64,
+    KEYS
+} key;
+
+enum { KEY_SIZE = 64, FAULT_SIZE = 96 };
+
+/* A value as it is written. */
+typedef struct raw {
+    const char *ptr; /* NULL: not named */
+    size_t len;
+} raw;
+
+/* What was named again has the last value. */
+typedef struct members {
+    raw of[KEYS];
+    bool twice;
+    char fault[FAULT_SIZE];
+} members;
+
+static int key_of(const hf_json_member *member)
+{
+    static const char *const names[KEYS] = {"verdict",  "in",           "error",
+                                            "progress", "note",         "checkpoint",
+                                            "result",   "result_base64"};
+    char name[KEY_SIZE];
+    size_t n;
+    if (member->key_len > sizeof name ||
+        !hf_json_decode(member->key, member->key_len, name, &n))
+        return KEYS;
+    int i = 0;
+    while (i < KEYS && (strlen(names[i]) != n || memcmp(names[i], name, n) != 0))
+        i++;
+    return i;
+}
+
+/* The fault of the line, or NULL. */
+static const char *split(members *m, const char *text, size_t len)
+{
+    hf_json_fault fault;
+    hf_json_scan scan;
+    hf_json_member member;
+    *m = (members){.twice = false};
+    if (!hf_json_check(text, len, &fault)) {
+        (void)snprintf(m->fault, sizeof m->fault, "expected %s behind %zu bytes",
+                       fault.expected, fault.at);
+        return m->fault;
+    }
+    if (text[strspn(text, " \t\r")] != '{')
+        return "expected an object";
+    hf_json_scan_start(&scan, text, len);
+    while (hf_json_scan_next(&scan, &member)) {
+        int i = key_of(&member);
+        if (i == KEYS)
+            continue;
+        m->twice |= m->of[i].ptr != NULL;
+        m->of[i] = (raw){member.value, member.value_len};
+    }
+    return NULL;
+}
+
+static bool is_word(raw value, const char *word)
+{
+    return value.len == strlen(word) && memcmp(value.ptr, word, value.len) == 0;
+}
+
+/* What a string says, owned by the caller; NULL: the value is none, or there is no
+ * memory. */
+static char *text_of(raw value, size_t *len)
+{
+    char *text = *value.ptr == '"' ? malloc(value.len) : NULL;
+    if (text != NULL && hf_json_decode(value.ptr, value.len, text, len))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* The same; one with a NUL in it is no text for people. */
+static char *plain_text_of(raw value)
+{
+    size_t len = 0;
+    char *text = text_of(value, &len);
+    if (text == NULL || strlen(text) == len)
+        return text;
+    free(text);
+    return NULL;
+}
 
 /* ---- its verdict ---- */
 
-static const char *bad_verdict(hf_verdict_line *out, const json_t *value)
+static const char *read_word(hf_verdict_line *out, const char *text)
 {
     static const struct {
         const char *word;
@@ -22,7 +120,6 @@ static const char *bad_verdict(hf_verdict_line *out, const json_t *value)
                  {"dead", HF_VERDICT_DEAD},
                  {"release", HF_VERDICT_RELEASE},
                  {"cancel", HF_VERDICT_CANCEL}};
-    const char *text = json_string_value(value);
     for (size_t i = 0; text != NULL && i < HF_COUNT(words); i++) {
         if (strcmp(text, words[i].word) == 0) {
             out->has_verdict = true;
@@ -34,37 +131,37 @@ static const char *bad_verdict(hf_verdict_line *out, const json_t *value)
            "`verdict`";
 }
 
-static const char *bad_in(hf_verdict_line *out, const json_t *value)
+static const char *read_in(hf_verdict_line *out, const char *text)
 {
-    const char *text = json_string_value(value);
     out->has_retry_in = text != NULL && hf_parse_duration_ms(text, &out->retry_in_ms);
     return out->has_retry_in
                ? NULL
                : "expected a duration such as \"30s\", at most 36525d, as `in`";
 }
 
-static const char *bad_error(hf_verdict_line *out, const json_t *value)
+static const char *read_error(hf_verdict_line *out, const char *text)
 {
-    const char *text = json_string_value(value);
     if (text == NULL)
         return "expected a text as `error`";
-    snprintf(out->error, sizeof out->error, "%s", text);
+    (void)snprintf(out->error, sizeof out->error, "%s", text);
     return NULL;
 }
 
-/* The fault of the members of a verdict, or NULL. */
-static const char *read_verdict(hf_verdict_line *out, const json_t *object)
+/* Puts the members of a verdict over *out. The fault of them, or NULL. */
+static const char *read_verdict(hf_verdict_line *out, const members *m)
 {
-    if (!json_is_object(object))
-        return "expected an object";
-    const json_t *verdict = json_object_get(object, "verdict");
-    const json_t *in = json_object_get(object, "in");
-    const json_t *error = json_object_get(object, "error");
-    const char *bad = verdict == NULL ? NULL : bad_verdict(out, verdict);
-    if (bad == NULL && in != NULL)
-        bad = bad_in(out, in);
-    if (bad == NULL && error != NULL)
-        bad = bad_error(out, error);
+    static const struct {
+        key key;
+        const char *(*read)(hf_verdict_line *out, const char *text);
+    } parts[] = {{VERDICT, read_word}, {IN, read_in}, {ERROR, read_error}};
+    const char *bad = NULL;
+    for (size_t i = 0; i < HF_COUNT(parts) && bad == NULL; i++) {
+        if (m->of[parts[i].key].ptr == NULL)
+            continue;
+        char *text = plain_text_of(m->of[parts[i].key]);
+        bad = parts[i].read(out, text);
+        free(text);
+    }
     return bad;
 }
 
@@ -76,6 +173,7 @@ static void set_bad(hf_verdict_line *out, const char *why)
 
 bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len)
 {
+    members m;
     *out = (hf_verdict_line){.has_verdict = false};
     const char *newline = len == 0 ? NULL : memchr(text, '\n', len);
     if (newline != NULL)
@@ -86,12 +184,11 @@ bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len)
         set_bad(out, "it is too long");
         return false;
     }
-    json_error_t error;
-    json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
-    const char *bad = object == NULL ? error.text : read_verdict(out, object);
+    const char *bad = split(&m, text, len);
+    if (bad == NULL)
+        bad = m.twice ? "expected each key once" : read_verdict(out, &m);
     if (bad != NULL)
         set_bad(out, bad);
-    json_decref(object);
     return bad == NULL;
 }
 
@@ -123,111 +220,109 @@ static void tell_fault(hf_said *said, fault_kind kind, const char *why)
     said->faults |= 1U << kind;
 }
 
-/* Its members; what they point to is owned. */
-typedef struct members {
-    const json_t *verdict, *in, *error, *progress, *note;
-    char *result, *checkpoint; /* NULL: not named */
+/* What a line says; the texts are owned, NULL: not named. */
+typedef struct said_line {
+    hf_verdict_line verdict; /* put over the one so far */
+    double progress;
+    char *note, *result, *checkpoint;
     size_t result_len, checkpoint_len;
     bool result_is_json;
-} members;
+} said_line;
 
-static char *compact(const json_t *value, size_t *len)
+static char *compact(raw value, size_t *len)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
-    *len = text == NULL ? 0 : strlen(text);
+    char *text = malloc(value.len);
+    *len = text == NULL ? 0 : hf_json_compact(value.ptr, value.len, text);
     return text;
 }
 
 /* A text is taken as it is, null is none, any other value as JSON. */
-static char *checkpoint_of(const json_t *value, size_t *len)
+static const char *read_checkpoint(said_line *l, raw value)
 {
-    *len = 0;
-    if (json_is_null(value))
-        return strdup("");
-    if (!json_is_string(value))
-        return compact(value, len);
-    *len = json_string_length(value);
-    return strdup(json_string_value(value));
+    if (is_word(value, "null"))
+        l->checkpoint = strdup("");
+    else if (*value.ptr == '"')
+        l->checkpoint = text_of(value, &l->checkpoint_len);
+    else
+        l->checkpoint = compact(value, &l->checkpoint_len);
+    return l->checkpoint != NULL ? NULL
+                                 : "expected a text or another value as `checkpoint`";
 }
 
-static const char *read_result(members *m, const json_t *object)
+static const char *read_result(said_line *l, const members *m)
 {
-    const json_t *result = json_object_get(object, "result");
-    const json_t *encoded = json_object_get(object, "result_base64");
-    if (result != NULL && encoded != NULL)
+    size_t len = 0;
+    if (m->of[RESULT].ptr != NULL && m->of[RESULT_BASE64].ptr != NULL)
         return "expected `result` or `result_base64`, not both";
-    if (result != NULL)
-        m->result = compact(result, &m->result_len);
-    m->result_is_json = result != NULL;
-    if (encoded == NULL)
+    if (m->of[RESULT].ptr != NULL) {
+        l->result = compact(m->of[RESULT], &l->result_len);
+        l->result_is_json = true;
+    }
+    if (m->of[RESULT_BASE64].ptr == NULL)
         return NULL;
-    size_t len = json_string_length(encoded);
-    m->result = malloc(len / 4 * 3 + 1);
-    bool good = m->result != NULL && json_is_string(encoded) &&
-                hf_base64_decode(json_string_value(encoded), len,
-                                 (unsigned char *)m->result, &m->result_len);
+    char *text = text_of(m->of[RESULT_BASE64], &len);
+    l->result = text == NULL ? NULL : malloc(len / 4 * 3 + 1);
+    bool good = l->result != NULL &&
+                hf_base64_decode(text, len, (unsigned char *)l->result, &l->result_len);
+    free(text);
     return good ? NULL : "expected base64 as `result_base64`";
 }
 
-/* The fault of the members, or NULL. Only a line without a fault is taken. */
-static const char *read_members(members *m, const json_t *object)
+static bool read_percent(double *out, raw value)
 {
-    hf_verdict_line verdict; /* only to look for a fault */
-    const char *bad = read_verdict(&verdict, object);
-    if (bad != NULL)
-        return bad;
-    m->verdict = json_object_get(object, "verdict");
-    m->in = json_object_get(object, "in");
-    m->error = json_object_get(object, "error");
-    m->progress = json_object_get(object, "progress");
-    m->note = json_object_get(object, "note");
-    double percent = json_number_value(m->progress);
-    if (m->progress != NULL &&
-        (!json_is_number(m->progress) || !(percent >= 0 && percent <= 100)))
-        return "expected 0 to 100 as `progress`";
-    if (m->note != NULL && !json_is_string(m->note))
-        return "expected a text as `note`";
-    const json_t *checkpoint = json_object_get(object, "checkpoint");
-    if (checkpoint != NULL)
-        m->checkpoint = checkpoint_of(checkpoint, &m->checkpoint_len);
-    return read_result(m, object);
+    json_t *number = json_loadb(value.ptr, value.len, JSON_DECODE_ANY, NULL);
+    bool good = json_is_number(number);
+    *out = json_number_value(number);
+    json_decref(number);
+    return good && *out >= 0 && *out <= 100;
 }
 
-static void take_result(hf_said *said, members *m)
+/* The fault of the members, or NULL. Only a line without a fault is taken. */
+static const char *read_members(said_line *l, const members *m)
 {
-    if (m->result_len > HF_PROGRAM_RESULT_MAX) {
+    const char *bad = read_verdict(&l->verdict, m);
+    if (bad != NULL)
+        return bad;
+    if (m->of[PROGRESS].ptr != NULL && !read_percent(&l->progress, m->of[PROGRESS]))
+        return "expected 0 to 100 as `progress`";
+    if (m->of[NOTE].ptr != NULL)
+        l->note = plain_text_of(m->of[NOTE]);
+    if (m->of[NOTE].ptr != NULL && l->note == NULL)
+        return "expected a text as `note`";
+    if (m->of[CHECKPOINT].ptr != NULL)
+        bad = read_checkpoint(l, m->of[CHECKPOINT]);
+    return bad == NULL ? read_result(l, m) : bad;
+}
+
+static void take_result(hf_said *said, said_line *l)
+{
+    if (l->result_len > HF_PROGRAM_RESULT_MAX) {
         tell_fault(said, LARGE_RESULT, "");
         return;
     }
     free(said->result);
-    said->result = m->result;
-    said->result_len = m->result_len;
-    said->result_is_json = m->result_is_json;
-    m->result = NULL;
+    said->result = l->result;
+    said->result_len = l->result_len;
+    said->result_is_json = l->result_is_json;
+    l->result = NULL;
 }
 
-static void take_members(hf_said *said, members *m)
+static void take_members(hf_said *said, said_line *l, bool has_progress)
 {
-    hf_verdict_line *v = &said->verdict;
-    if (m->verdict != NULL)
-        (void)bad_verdict(v, m->verdict);
-    if (m->in != NULL)
-        (void)bad_in(v, m->in);
-    if (m->error != NULL)
-        (void)bad_error(v, m->error);
-    if (m->result != NULL)
-        take_result(said, m);
-    if (m->checkpoint != NULL && m->checkpoint_len > HF_CHECKPOINT_MAX) {
+    said->verdict = l->verdict;
+    if (l->result != NULL)
+        take_result(said, l);
+    if (l->checkpoint != NULL && l->checkpoint_len > HF_CHECKPOINT_MAX) {
         tell_fault(said, LARGE_CHECKPOINT, "");
-        free(m->checkpoint);
-        m->checkpoint = NULL;
+        free(l->checkpoint);
+        l->checkpoint = NULL;
     }
     const hf_said_news news = {
-        .has_progress = m->progress != NULL,
-        .progress = (uint32_t)json_number_value(m->progress),
-        .note = json_string_value(m->note),
-        .checkpoint = m->checkpoint,
-        .checkpoint_len = m->checkpoint_len,
+        .has_progress = has_progress,
+        .progress = (uint32_t)l->progress,
+        .note = l->note,
+        .checkpoint = l->checkpoint,
+        .checkpoint_len = l->checkpoint_len,
     };
     if (news.has_progress || news.note != NULL || news.checkpoint != NULL)
         said->on_news(&news, said->arg);
@@ -244,23 +339,24 @@ static bool is_blank(const char *text, size_t len)
 /* whole: it has its newline, else it is only taken if it has a verdict. */
 static void take_line(hf_said *said, const char *text, size_t len, bool whole)
 {
-    json_error_t error;
-    members m = {.result = NULL};
+    members m;
+    said_line l = {.verdict = said->verdict};
     if (is_blank(text, len))
         return;
-    json_t *object = json_loadb(text, len, 0, &error);
-    if (!whole && json_object_get(object, "verdict") == NULL) {
+    const char *bad = split(&m, text, len);
+    if (!whole && (bad != NULL || m.of[VERDICT].ptr == NULL)) {
         tell_fault(said, NO_NEWLINE, "");
-    } else {
-        const char *bad = object == NULL ? error.text : read_members(&m, object);
-        if (bad != NULL)
-            tell_fault(said, NOT_VALID, bad);
-        else
-            take_members(said, &m);
+        return;
     }
-    free(m.result);
-    free(m.checkpoint);
-    json_decref(object);
+    if (bad == NULL)
+        bad = read_members(&l, &m);
+    if (bad != NULL)
+        tell_fault(said, NOT_VALID, bad);
+    else
+        take_members(said, &l, m.of[PROGRESS].ptr != NULL);
+    free(l.note);
+    free(l.result);
+    free(l.checkpoint);
 }
 
 /* ---- contract 2: lines in pieces ---- */

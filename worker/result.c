@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "worker/queues.h"
 
 enum { LINE_SIZE = HF_ID_SIZE + HF_WORKER_ID_SIZE + 160 };
@@ -44,14 +43,14 @@ hf_err hf_run_set_result(hf_run *run, const void *bytes, size_t len)
 
 hf_err hf_run_set_result_json(hf_run *run, const char *text)
 {
-    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    if (value == NULL)
+    hf_json_fault fault;
+    size_t len = strlen(text);
+    if (!hf_json_check(text, len, &fault))
         return HF_INVALID;
-    char *compact = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
-    json_decref(value);
+    char *compact = malloc(len);
     if (compact == NULL)
         return HF_NOMEM;
-    hf_err err = hf_result_set(run, compact, strlen(compact), true);
+    hf_err err = hf_result_set(run, compact, hf_json_compact(text, len, compact), true);
     free(compact);
     return err;
 }

@@ -6,29 +6,32 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/json_text.h"
 #include "cli/out.h"
 
-static bool add(json_t *object, const char *bytes, size_t len, hf_result_kind kind)
+/* Another program may have written something else; then these are its bytes. */
+static bool is_json(const char *bytes, size_t len, hf_result_kind kind)
 {
-    if (kind == HF_RESULT_NONE)
-        return true;
-    if (kind == HF_RESULT_JSON)
-        return json_object_set_new(object, "result",
-                                   json_loadb(bytes, len, JSON_DECODE_ANY, NULL)) == 0;
-    char *text = hf_base64_encode(bytes, len);
-    bool added = text != NULL &&
-                 json_object_set_new(object, "result_base64", json_string(text)) == 0;
-    free(text);
-    return added;
+    hf_json_fault fault;
+    return kind == HF_RESULT_JSON && hf_json_check(bytes, len, &fault);
 }
 
-static void print_json(const char *queue, const char *id, const char *bytes, size_t len,
+static void print_json(const char *queue, const char *id, char *bytes, size_t len,
                        hf_result_kind kind)
 {
     json_t *object = json_pack("{s:s, s:s}", "id", id, "queue", queue);
-    if (object != NULL && !add(object, bytes, len, kind)) {
-        json_decref(object);
-        object = NULL; /* the reader gets an error instead */
+    if (is_json(bytes, len, kind)) {
+        hf_out_json_with(stdout, object, "result", bytes,
+                         hf_json_compact(bytes, len, bytes));
+        return;
+    }
+    if (kind != HF_RESULT_NONE) {
+        char *text = hf_base64_encode(bytes, len);
+        if (json_object_set_new(object, "result_base64", json_string(text)) != 0) {
+            json_decref(object);
+            object = NULL; /* the reader gets an error instead */
+        }
+        free(text);
     }
     hf_out_json(stdout, object);
 }

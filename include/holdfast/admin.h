@@ -170,7 +170,7 @@ typedef enum hf_job_state {
 typedef enum hf_result_kind {
     HF_RESULT_NONE,
     HF_RESULT_BYTES,
-    HF_RESULT_JSON /* compact, without a newline */
+    HF_RESULT_JSON /* without a newline, and without white space outside of strings */
 } hf_result_kind;
 
 /* A failed attempt that counts. */

@@ -285,7 +285,8 @@ HF_API void hf_run_set_retry_in(hf_run *run, int64_t delay_ms);
 
 /* For DONE: the job's result, at most HF_RESULT_MAX bytes, copied; the last call counts.
  * It is kept if the job is kept: because the job says so (hf_job), this handler, or the
- * queue, in this order. Otherwise it is dropped. The text of the second call is JSON.
+ * queue, in this order. Otherwise it is dropped. The text of the second call is JSON
+ * (UTF-8): it stays as it is, but for white space outside of strings, which is removed.
  * HF_TOOBIG, HF_NOMEM, HF_INVALID (not JSON): nothing has changed. */
 enum { HF_RESULT_MAX = 65536 };
 HF_API hf_err hf_run_set_result(hf_run *run, const void *bytes, size_t len);

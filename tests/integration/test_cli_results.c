@@ -13,6 +13,7 @@
     "handlers:\n"                                                                        \
     "  - {type: good, exec: ['true']}\n"                                                 \
     "  - {type: short, exec: ['true'], keep: {done: 0s}}\n"                              \
+    "  - {type: says, contract: 2, exec: [sh, -c, 'cat >&$HOLDFAST_VERDICT_FD']}\n"      \
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;
@@ -64,6 +65,29 @@ static void a_result_is_an_object_for_programs(void **state)
     give_result("one", "bytes", "ab");
     hf_try_run("job result one @ --json", 0);
     hf_try_has(fixture->out, "\"result_base64\":\"YWI=\"");
+}
+
+static void a_json_result_is_what_the_handler_wrote(void **state)
+{
+    static const char line[] =
+        "{\"verdict\":\"done\",\"result\": { \"z\" : 0.1, \"a\" : "
+        "[1e3 , 123456789012345678901234567890, \"\x7F\"],\"a\":-0}}\n";
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    assert_int_equal(hf_cli_fixture_run(fixture,
+                                        "enqueue says - @ --id one --wait --result", line,
+                                        NULL),
+                     0);
+    assert_string_equal(
+        fixture->out,
+        "{\"z\":0.1,\"a\":[1e3,123456789012345678901234567890,\"\x7F\"],\"a\":-0}\n");
+    hf_try_run("job result one @ --json", 0);
+    assert_string_equal(
+        fixture->out, "{\"id\":\"one\",\"queue\":\"default\",\"result\":{\"z\":0.1,\"a\":"
+                      "[1e3,123456789012345678901234567890,\"\\u007f\"],\"a\":-0}}\n");
+    give_result("one", "json", "{no JSON");
+    hf_try_run("job result one @ --json", 0);
+    hf_try_has(fixture->out, "\"result_base64\":\"e25vIEpTT04=\"");
 }
 
 static void a_job_can_say_that_it_is_kept(void **state)
@@ -154,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_result_is_printed_and_nothing_else),
         TEST(a_result_is_an_object_for_programs),
+        TEST(a_json_result_is_what_the_handler_wrote),
         TEST(a_job_can_say_that_it_is_kept),
         TEST(what_is_not_there_ends_with_1),
         TEST(kept_jobs_are_listed_shown_explained_and_deleted),

@@ -287,7 +287,8 @@ static hf_verdict with_result(hf_run *run, void *arg)
     char big[HF_RESULT_MAX + 1] = "";
     (void)arg;
     if (what[0] == 'j')
-        assert_int_equal(hf_run_set_result_json(run, " { \"n\" : [1, 2] } "), HF_OK);
+        assert_int_equal(
+            hf_run_set_result_json(run, " { \"n\" : [0.10, 1e3], \"n\": 2 } "), HF_OK);
     else if (what[0] == 'b')
         assert_int_equal(hf_run_set_result(run, "a\nb", 3), HF_OK);
     if (what[0] == 'n')
@@ -314,7 +315,7 @@ static void a_handler_gives_a_result(void **state)
     hf_queue_fixture_put(&fixture, "plain", "p", 0);
     hf_queue_fixture_put(&fixture, "not", "n", 0);
     EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 4);
-    assert_string_equal(result_of("json"), "{\"n\":[1,2]}");
+    assert_string_equal(result_of("json"), "{\"n\":[0.10,1e3],\"n\":2}");
     assert_string_equal(result_of("bytes"), "a\nb");
     assert_string_equal(result_of("plain"), "");
     assert_string_equal(result_of("not"), "<HF_GONE>");
@@ -337,7 +338,7 @@ static void a_reload_changes_what_is_kept(void **state)
     hf_queue_fixture_put(&fixture, "after", "j", 0);
     EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 2);
     assert_string_equal(result_of("before"), "<HF_GONE>");
-    assert_string_equal(result_of("after"), "{\"n\":[1,2]}");
+    assert_string_equal(result_of("after"), "{\"n\":[0.10,1e3],\"n\":2}");
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
@@ -352,7 +353,7 @@ static void a_job_says_how_long_it_is_kept(void **state)
     start(0);
     must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
     EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
-    assert_string_equal(result_of("one"), "{\"n\":[1,2]}");
+    assert_string_equal(result_of("one"), "{\"n\":[0.10,1e3],\"n\":2}");
     must(hf_admin_job(fixture.admin, "q", "one", &info, NULL, detail));
     assert_int_equal(info.kept_until_ms - info.due_ms, 60000);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);

@@ -102,6 +102,69 @@ static void a_result_is_compact_json(void **state)
     hf_said_done(&said);
 }
 
+static void a_result_stays_as_it_was_written(void **state)
+{
+    static const char *const results[] = {
+        "0.1",
+        "1e3",
+        "-0",
+        "1.10",
+        "1e999",
+        "123456789012345678901234567890",
+        "-0.000000000000000000000000000001",
+        "{\"z\":1,\"a\":[2.50,1E+2],\"z\":3}",
+        "[[[[]]],{\"a\":{\"b\":{\"c\":null}}}]",
+        "\"\\u0041\\/\\u0000\\ud800 \xC3\xA9 \"",
+        "\"]},\\\"\"",
+        "true",
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(results); i++) {
+        char line[256];
+        begin();
+        (void)snprintf(
+            line, sizeof line,
+            " { \"progress\" : 1e1 ,\"re\\u0073ult\" : %s , \"verdict\":\"done\" } \n",
+            results[i]);
+        feed(line);
+        hf_said_end(&said);
+        assert_string_equal(h.faults, "");
+        assert_string_equal(h.text, "p10 ");
+        assert_true(said.verdict.has_verdict);
+        assert_true(said.result_is_json);
+        assert_int_equal(said.result_len, strlen(results[i]));
+        assert_memory_equal(said.result, results[i], said.result_len);
+        hf_said_done(&said);
+    }
+}
+
+static void a_checkpoint_stays_as_it_was_written(void **state)
+{
+    (void)state;
+    begin();
+    feed("{\"checkpoint\":{ \"z\" : 0.10, \"a\" : 123456789012345678901234567890 }}\n");
+    feed("{\"checkpoint\":\"a \\u00e9\",\"other\":1e999}\n{\"checkpoint\":1e3}\n");
+    assert_string_equal(h.text, "c{\"z\":0.10,\"a\":123456789012345678901234567890} "
+                                "ca \xC3\xA9 c1e3 ");
+    assert_int_equal(h.n_faults, 0);
+    hf_said_done(&said);
+}
+
+static void a_fault_says_what_was_expected(void **state)
+{
+    (void)state;
+    begin();
+    feed("{\"result\":01}\n");
+    assert_string_equal(h.faults, "a line on the descriptor is not valid and is ignored: "
+                                  "expected ',' or '}' behind 11 bytes");
+    hf_said_done(&said);
+    begin();
+    feed("{\"result\":\"\xC3\"}\n");
+    assert_string_equal(h.faults, "a line on the descriptor is not valid and is ignored: "
+                                  "expected UTF-8 behind 11 bytes");
+    hf_said_done(&said);
+}
+
 /* What follows is taken, and each kind of mistake is told once. */
 static void a_line_with_a_mistake_is_ignored_as_a_whole(void **state)
 {
@@ -114,6 +177,12 @@ static void a_line_with_a_mistake_is_ignored_as_a_whole(void **state)
                                       "{\"progress\":50,\"verdict\":\"perhaps\"}",
                                       "{\"progress\":50,\"in\":30}",
                                       "{\"progress\":50,\"note\":7}",
+                                      "{\"progress\":50,\"note\":\"a\\u0000\"}",
+                                      "{\"progress\":50,\"note\":\"\\ud800\"}",
+                                      "{\"progress\":50,\"error\":\"\\u0000\"}",
+                                      "{\"progress\":50,\"checkpoint\":\"\\ud800\"}",
+                                      "{\"progress\":1e999}",
+                                      "{\"progress\":123456789012345678901234567890}",
                                       "{\"progress\":50,\"error\":null}",
                                       "{\"progress\":50,\"result_base64\":\"A\"}",
                                       "{\"progress\":50,\"result_base64\":7}",
@@ -254,6 +323,9 @@ int main(void)
         cmocka_unit_test(lines_are_taken_when_they_are_whole),
         cmocka_unit_test(of_each_key_the_last_one_counts),
         cmocka_unit_test(a_result_is_compact_json),
+        cmocka_unit_test(a_result_stays_as_it_was_written),
+        cmocka_unit_test(a_checkpoint_stays_as_it_was_written),
+        cmocka_unit_test(a_fault_says_what_was_expected),
         cmocka_unit_test(a_line_with_a_mistake_is_ignored_as_a_whole),
         cmocka_unit_test(a_line_that_is_too_long_is_ignored_and_told_once),
         cmocka_unit_test(at_the_end_only_a_verdict_may_lack_its_newline),
