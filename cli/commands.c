@@ -298,7 +298,12 @@ static const hf_command commands[] = {
      .more =
          "Redis keeps the last 64 KiB of each of the last 10 runs, until the job is "
          "done or removed: the outputs of programs whose handler has `logs: true`, and "
-         "the lines of hf_run_log(). They are there within two seconds."},
+         "the lines of hf_run_log(). They are there within two seconds.\nWith --json "
+         "each "
+         "piece of a log is an object: `text`, and in `from` how many bytes of the run's "
+         "log came before it. If the piece is not UTF-8, `text` has a question mark for "
+         "each such byte, and `text_base64` has all its bytes. A log that was cut begins "
+         "with a whole character, and with -f a character is printed when it is whole."},
     {.name = "job why",
      .operands = "ID",
      .min_operands = 1,

@@ -79,21 +79,29 @@ void hf_out_json_with(FILE *file, json_t *object, const char *name, const char *
     print_line(file, escape_controls(line));
 }
 
-json_t *hf_out_text(const char *text)
+json_t *hf_out_bytes(const char *bytes, size_t len, bool *exact)
 {
-    json_t *json = json_string(text);
-    if (json != NULL)
-        return json;
-    char *copy = strdup(text);
+    char *copy = malloc(len + 1);
+    *exact = true;
     if (copy == NULL)
         return NULL;
-    for (char *at = copy; *at != '\0'; at++) {
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
+    for (size_t at = 0; at < len;) {
+        size_t n = hf_utf8_len(bytes + at, len - at);
+        *exact &= n > 0;
+        copy[at] = '?';
+        if (n > 0)
+            memcpy(copy + at, bytes + at, n);
+        at += n > 0 ? n : 1;
     }
-    json = json_string(copy);
+    json_t *json = json_stringn(copy, len);
     free(copy);
     return json;
+}
+
+json_t *hf_out_text(const char *text)
+{
+    bool exact;
+    return hf_out_bytes(text, strlen(text), &exact);
 }
 
 json_t *hf_out_time(int64_t unix_ms)

@@ -23,8 +23,9 @@ char *hf_out_line(const json_t *object);
 /* A text on a line that is not ended: spaces instead of control characters. */
 void hf_out_plain(FILE *file, const char *text);
 
-/* A text as JSON; bytes that are not UTF-8 become '?'. */
+/* A text as JSON; each byte that is not UTF-8 becomes '?'. *exact: there was none. */
 json_t *hf_out_text(const char *text);
+json_t *hf_out_bytes(const char *bytes, size_t len, bool *exact);
 /* A time in ms as an integer; 0 becomes null. */
 json_t *hf_out_time(int64_t unix_ms);
 
