@@ -119,6 +119,18 @@ size_t hf_utf8_len(const char *text, size_t left)
     return c < least[len] || c > 0x10ffff || surrogate ? 0 : len;
 }
 
+size_t hf_utf8_unfinished(const char *text, size_t len)
+{
+    for (size_t n = 1; n <= 3 && n <= len; n++) {
+        unsigned char c = (unsigned char)text[len - n];
+        if (c >= 0xc0)
+            return c < 0xf8 && n < (c < 0xe0 ? 2U : c < 0xf0 ? 3U : 4U) ? n : 0;
+        if (c < 0x80)
+            return 0;
+    }
+    return 0;
+}
+
 size_t hf_control_len(const char *at)
 {
     const unsigned char *p = (const unsigned char *)at;

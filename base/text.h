@@ -33,6 +33,8 @@ void hf_format_time(int64_t unix_ms,
  * none (a stray or missing continuation, a longer form than needed, half a surrogate
  * pair, past the last character). */
 size_t hf_utf8_len(const char *p, size_t left);
+/* The bytes at the end of a text that may be the beginning of a character: 0 to 3. */
+size_t hf_utf8_unfinished(const char *text, size_t len);
 
 /* The length in bytes of the control character at `at`, which a terminal could take for a
  * command: 1 (below U+0020, DEL), 2 (U+0080 to U+009F); 0: there is none. */

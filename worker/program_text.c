@@ -128,6 +128,19 @@ static void tell_line(hf_output *output, int stream, size_t with_newline)
     line->len = 0;
 }
 
+/* A line that goes on in the next one. No character is split between them. */
+static void tell_full_line(hf_output *output, int stream)
+{
+    hf_output_line *line = &output->line[stream - 1];
+    size_t n = hf_utf8_unfinished(line->text, line->len);
+    char rest[4] = "";
+    memcpy(rest, line->text + line->len - n, n);
+    line->len -= n;
+    tell_line(output, stream, 0);
+    memcpy(line->text, rest, n);
+    line->len = n;
+}
+
 static void feed_lines(hf_output *output, int stream, const char *bytes, size_t len)
 {
     hf_output_line *line = &output->line[stream - 1];
@@ -141,8 +154,10 @@ static void feed_lines(hf_output *output, int stream, const char *bytes, size_t 
         line->len += n;
         bytes += n + ends;
         len -= n + ends;
-        if (ends || (line->len == HF_PROGRAM_LINE_MAX && len > 0))
-            tell_line(output, stream, ends);
+        if (ends)
+            tell_line(output, stream, 1);
+        else if (line->len == HF_PROGRAM_LINE_MAX && len > 0)
+            tell_full_line(output, stream);
     }
     output->left_out += len;
 }

@@ -13,7 +13,7 @@
 #include "cli/jobs/job_find.h"
 #include "cli/out.h"
 
-enum { LOOK_AGAIN_MS = 500, CHARACTER = 4 };
+enum { LOOK_AGAIN_MS = 500, CHARACTER = 4 /* bytes */ };
 
 typedef struct printer {
     const hf_job_info *job;
@@ -75,19 +75,6 @@ static void print_piece(printer *p, const log_piece *piece)
     p->bytes = piece->from + piece->len;
 }
 
-/* The end of a text that may be the beginning of a character: 0 to 3 bytes. */
-static size_t unfinished(const char *text, size_t len)
-{
-    for (size_t n = 1; n < CHARACTER && n <= len; n++) {
-        unsigned char c = (unsigned char)text[len - n];
-        if (c >= 0xC0)
-            return c < 0xF8 && n < (c < 0xE0 ? 2U : c < 0xF0 ? 3U : 4U) ? n : 0;
-        if (c < 0x80)
-            return 0;
-    }
-    return 0;
-}
-
 /* No rest of it comes. */
 static void print_held(printer *p)
 {
@@ -121,7 +108,7 @@ static void print_part(printer *p, log_piece piece)
         p->n_held = 0;
     }
     print_held(p); /* memory is short */
-    size_t n = p->holds ? unfinished(piece.text, piece.len) : 0;
+    size_t n = p->holds ? hf_utf8_unfinished(piece.text, piece.len) : 0;
     piece.len -= n;
     print_piece(p, &piece);
     memcpy(p->held, piece.text + piece.len, n);

@@ -77,6 +77,25 @@ static void a_line_of_the_greatest_length_is_one_line(void **state)
     }
 }
 
+static void a_line_is_not_split_inside_a_character(void **state)
+{
+    (void)state;
+    for (size_t shift = 0; shift < 3; shift++) {
+        static told t;
+        hf_output output;
+        t = (told){.longest = 0};
+        hf_output_init(&output, on_line, &t);
+        hf_output_feed(&output, 1, "ab", shift);
+        for (size_t n = 0; n < 3000; n++)
+            hf_output_feed(&output, 1, "\xe2\x82\xac", 3); /* a euro sign */
+        hf_output_end(&output);
+        assert_int_equal(t.len[0], shift + 3 * 3000 + 3);
+        for (size_t at = shift; at < t.len[0]; at += t.text[0][at] == '\n' ? 1 : 3)
+            if (t.text[0][at] != '\n')
+                assert_memory_equal(t.text[0] + at, "\xe2\x82\xac", 3);
+    }
+}
+
 static void what_is_past_the_limit_is_counted_to_the_byte(void **state)
 {
     (void)state;
@@ -220,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_the_same_in_any_pieces),
         cmocka_unit_test(a_line_of_the_greatest_length_is_one_line),
+        cmocka_unit_test(a_line_is_not_split_inside_a_character),
         cmocka_unit_test(what_is_past_the_limit_is_counted_to_the_byte),
         cmocka_unit_test(the_error_is_the_end_of_stderr),
         cmocka_unit_test(the_error_does_not_begin_inside_a_character),
