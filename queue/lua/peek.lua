@@ -11,7 +11,7 @@ local ready = {}
 for i = 1, #KEYS do
   use(KEYS[i])
   local read, at = pcall(function()
-    return next_claim(read_meta())
+    return next_claim(read_meta(), now)
   end)
   ready[i] = read and at and at <= now and 1 or 0
 end

@@ -109,6 +109,24 @@ static void a_claim_that_got_nothing_leaves_no_baton_that_is_due(void **state)
                                   (long long)fixture.now_ms) == 0);
 }
 
+/* The worker vouches for the end of that lease only much later. */
+static void a_lease_that_may_not_be_over_puts_off_nothing_else(void **state)
+{
+    (void)state;
+    enqueue("runs", 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, SHORT_MS), 1);
+    int64_t end = hf_queue_fixture_lease_end(&fixture, SHORT_MS);
+    EVENTUALLY(2000, hf_queue_fixture_now(&fixture) > end);
+    enqueue("later", -NEAR_MS);
+    int64_t due = fixture.now_ms + NEAR_MS;
+    hf_claim_args args = hf_queue_fixture_claim_args("w2", 1, 0);
+    args.clock.vouched_ms = end - SOON_MS;
+    args.baton = true;
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(fixture.next_ms == due);
+}
+
 /* More ids at the head that are locked elsewhere than one claim looks at. */
 static void a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once(void **state)
 {
@@ -766,6 +784,7 @@ int main(void)
         TEST(a_delayed_job_puts_the_baton_at_its_time),
         TEST(a_claim_for_a_baton_leaves_one_for_what_remains),
         TEST(a_claim_that_got_nothing_leaves_no_baton_that_is_due),
+        TEST(a_lease_that_may_not_be_over_puts_off_nothing_else),
         TEST(a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once),
         TEST(a_leases_end_is_a_reason_to_wake),
         TEST(a_far_leases_end_is_left_to_the_checks),

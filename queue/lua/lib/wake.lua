@@ -13,31 +13,30 @@
 -- The earliest time at which a claim could take a job; nil: not by time alone, or only at the end of a
 -- lease that is so far away that a check comes before it. Leases are renewed, and most jobs are done
 -- long before: no worker is woken to wait for that. And when the first lease that ends in this time is
--- over; nil: there is none.
-local function next_taking(m)
+-- over; nil: there is none. `earliest`: for what has come by now.
+local function next_taking(m, earliest)
   if m.paused then
     return nil
   end
   local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
   local over = tonumber(first[2] or false)
   over = over and over <= now + WATCHED_MS and over or nil
+  local at = over and math.max(over, earliest)
   if m.max_running > 0 and first[2] and call('ZCARD', RUNNING) >= m.max_running then
-    return over, over
+    return at, over
   end
-  local at = over
   local head = first_due(m.uses)
   if head then
     local due = math.max(head, next_token(m))
-    if not at or due < at then
-      at = due
-    end
+    due = due >= now + 1 and due or earliest
+    at = at and math.min(at, due) or due
   end
   return at, over
 end
 
 -- The same of a claim that could do anything: jobs expire also while none can be taken.
-local function next_claim(m)
-  local at, over = next_taking(m)
+local function next_claim(m, earliest)
+  local at, over = next_taking(m, earliest)
   if string.find(m.uses, 'x', 1, true) then
     local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
     at = by and at and math.min(at, by) or by or at
@@ -50,15 +49,15 @@ local function next_claim(m)
   return at, over
 end
 
--- The caller has begun to write. `earliest`: not before (a claim that got nothing must not leave a baton
--- that is due). A score beyond all time (inf, 1e300) is not due: without the bound it would not be
--- a number for Redis, and a worker would send useless claims for ever. Returns the time at which a
--- claim could succeed (0: not by time alone), and the time from which a lease is over and the next
--- wake-up counts as missed (0: no lease ends soon).
+-- The caller has begun to write. `earliest`: not before this for what has come by now (a claim that got
+-- nothing must not leave a baton that is due; but what comes later is not put off). A score beyond all time
+-- (inf, 1e300) is not due: without the bound it would not be a number for Redis, and a worker would send
+-- useless claims for ever. Returns the time at which a claim could succeed (0: not by time alone), and the
+-- time from which a lease is over and the next wake-up counts as missed (0: no lease ends soon).
 local function wake(m, doubted, earliest)
   m.high = heed_clock(m.high)
-  local at, over = next_claim(m)
-  at = at and math.min(TIME_MAX, math.max(floor(at), earliest or now))
+  local at, over = next_claim(m, earliest or now)
+  at = at and math.min(TIME_MAX, math.max(floor(at), now))
   local next_wake = m.next_wake
   --- @step "lib/wake_rule.lua"
   m.next_wake = next_wake
