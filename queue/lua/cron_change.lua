@@ -34,9 +34,11 @@ elseif what == 'remove' then
   open_writes()
   call('ZREM', CRON_NEXT, id)
   call('HDEL', CRON, id)
-  -- The file that named it last must change before it comes back.
-  if call('ZSCORE', CRON_NAMED, id) then
+  -- While a file names it, also one that a command has taken it over from, that file must change before
+  -- it comes back.
+  if state.file then
     call('HSET', CRON_STATE, id, cjson.encode({ file = state.file, rev = state.rev, removed = 1 }))
+    call('ZADD', CRON_NAMED, 'NX', string.format('%d', now + 600000), id)
   else
     call('HDEL', CRON_STATE, id)
   end

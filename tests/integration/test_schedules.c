@@ -360,6 +360,21 @@ static void a_file_changes_its_schedule_only_when_its_text_changes(void **state)
     assert_payload("five");
 }
 
+/* Also if it was a command's by then: the file still names it. */
+static void a_schedule_of_a_command_that_was_removed_does_not_come_back(void **state)
+{
+    (void)state;
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    put((hf_schedule){
+        .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(put_file("keep", "one", 0), HF_OK);
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    assert_int_equal(hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s"), 0);
+    assert_int_equal(put_file("start", "two", 0), HF_OK);
+    assert_payload("two");
+}
+
 static void check(void)
 {
     assert_int_equal(hf_queue_fixture_check(&q, "w", false), HF_OK);
@@ -739,6 +754,7 @@ int main(void)
         TEST(a_purge_leaves_schedules_and_removal_leaves_nothing),
         TEST(what_is_no_schedule_is_refused_with_one_line),
         TEST(a_file_changes_its_schedule_only_when_its_text_changes),
+        TEST(a_schedule_of_a_command_that_was_removed_does_not_come_back),
         TEST(a_schedule_that_no_file_names_ends_after_ten_minutes),
         TEST(an_outage_does_not_end_the_schedules_of_files),
         TEST(a_schedule_by_command_needs_no_file),
