@@ -27,7 +27,9 @@ if not value then
 end
 if what == 'run' then
   --- @include "lib/enqueue_tick.lua"
-  if call('HEXISTS', JOBS, with) == 0 then
+  if state.ran ~= with and call('HEXISTS', JOBS, with) == 0 then -- not sent before: it may be done by now
+    state.ran = with
+    call('HSET', CRON_STATE, id, cjson.encode(state))
     accept({ with, record_of(value, id) }, { now, with })
   end
 elseif what == 'remove' then

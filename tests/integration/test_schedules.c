@@ -254,6 +254,22 @@ static void a_run_by_hand_has_no_part_in_the_schedule(void **state)
     assert_int_equal(hf_admin_schedule_run(q.admin, "q", "none", job, NULL), HF_GONE);
 }
 
+/* The answer was lost, and the job is done before the request comes again. */
+static void a_run_by_hand_that_is_sent_twice_makes_one_job(void **state)
+{
+    char job[HF_ID_SIZE];
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s", job, NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_complete(&q, "w", job, NULL), HF_OK);
+    (void)hf_fixture_command(&q.redis, "EVALSHA %s 1 hf:{q}: 0 s run %s",
+                             hf_lua_queue_cron_change.sha1, job);
+    assert_int_equal(enqueued(), 1);
+    assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s", job, NULL), HF_OK);
+    assert_int_equal(enqueued(), 2);
+}
+
 static void a_purge_leaves_schedules_and_removal_leaves_nothing(void **state)
 {
     size_t n;
@@ -751,6 +767,7 @@ int main(void)
         TEST(a_claim_tells_of_due_ticks_and_a_baton_waits_for_the_next),
         TEST(a_paused_schedule_drops_its_ticks),
         TEST(a_run_by_hand_has_no_part_in_the_schedule),
+        TEST(a_run_by_hand_that_is_sent_twice_makes_one_job),
         TEST(a_purge_leaves_schedules_and_removal_leaves_nothing),
         TEST(what_is_no_schedule_is_refused_with_one_line),
         TEST(a_file_changes_its_schedule_only_when_its_text_changes),
