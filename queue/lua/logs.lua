@@ -5,19 +5,25 @@
 --  ARGV[2]  fence       only of this run and later ones; 0: of all
 --  ARGV[3]  from        of this run only what follows so many bytes
 --  returns  {OK, now, set, {fence, attempt, from, lines}, ...} | {GONE, now}
---           set: `schedule`, `running` or `dead`. from: so many bytes came before the lines; more than
+--           set: `schedule`, `running`, `dead` or `parked`. from: so many bytes came before the lines; more than
 --           was asked for: what lies in between is not kept. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_marks.lua"
 --- @include "lib/found_in.lua"
+--- @include "lib/as_expired.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id, first, from = ARGV[1], ARGV[2] + 0, ARGV[3] + 0
-local answer = { OK, now, (found_in(id)) }
-if not answer[3] then
+local set = found_in(id)
+if set == 'expired' then
+  local _, dead = as_expired(id, call('HGET', JOBS, id) or '')
+  set = dead and 'dead'
+end
+if not set then
   return { GONE, now }
 end
+local answer = { OK, now, set }
 for fence in string.gmatch(call('HGET', LOGS, id) or '', '%d+') do
   local attempt, total, lines = string.match(call('HGET', LOG .. id, fence) or '', '^(%d+) (%d+) (.*)$')
   if attempt and fence + 0 >= first then

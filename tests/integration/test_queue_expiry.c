@@ -300,6 +300,33 @@ static void before_a_worker_came_it_is_gone_for_everybody(void **state)
     assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), -1); /* nobody came */
 }
 
+static void no_part(const hf_log_part *part, void *arg)
+{
+    (void)part;
+    (void)arg;
+    fail();
+}
+
+/* `job logs -f` ends when the job has ended. */
+static void before_a_worker_came_its_logs_have_ended(void **state)
+{
+    hf_log_place place = {HF_LOG_PLACE_INIT};
+    (void)state;
+    must_put("late", DROP, 0);
+    must_put("dead", DIE, 0);
+    must_put("long", LONG, 0);
+    pass();
+    assert_int_equal(
+        hf_admin_logs(fixture.admin, "q", "late", &place, no_part, NULL, detail),
+        HF_GONE);
+    assert_int_equal(
+        hf_admin_logs(fixture.admin, "q", "dead", &place, no_part, NULL, detail), HF_OK);
+    assert_true(place.ended);
+    assert_int_equal(
+        hf_admin_logs(fixture.admin, "q", "long", &place, no_part, NULL, detail), HF_OK);
+    assert_false(place.ended);
+}
+
 static void listed(const hf_job_info *info, void *arg)
 {
     (void)info;
@@ -445,6 +472,7 @@ int main(void)
         TEST(what_did_not_start_expires_when_it_would_have),
         TEST(what_was_taken_over_may_have_started),
         TEST(before_a_worker_came_it_is_gone_for_everybody),
+        TEST(before_a_worker_came_its_logs_have_ended),
         TEST(it_is_not_listed),
         TEST(its_id_is_free),
         TEST(it_is_neither_cancelled_nor_deleted_nor_retried),
