@@ -7,7 +7,7 @@
 #include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
-#include "queue/error_text.h"
+#include "queue/options.h"
 #include "queue/record.h"
 
 enum {
@@ -48,88 +48,6 @@ static hf_err check_when(const hf_job *job, size_t i, char *detail)
     return HF_OK;
 }
 
-static bool is_duration(int64_t ms)
-{
-    return ms >= 0 && ms <= HF_DELAY_MAX_MS;
-}
-
-/* Which of them go together; lib/unique_rules.lua has the same rules. */
-static const char *unique_rule(const hf_job *job)
-{
-    bool others = job->unique_until != HF_UNIQUE_UNTIL_END || job->unique_for_ms != 0 ||
-                  job->on_conflict != HF_ON_CONFLICT_SKIP;
-    if (job->unique == NULL)
-        return others || job->debounce_ms != 0 || job->max_wait_ms != 0 ||
-                       job->throttle_ms != 0
-                   ? "a unique key for its other options"
-                   : NULL;
-    if ((job->debounce_ms != 0) != (job->max_wait_ms != 0))
-        return "a debounce and a max_wait, or neither";
-    if (job->debounce_ms != 0 && (others || job->throttle_ms != 0))
-        return "no unique_until, unique_for, on_conflict and throttle with a debounce";
-    if (job->debounce_ms != 0 && (job->delay_ms != 0 || job->at_ms != 0))
-        return "no delay and no time with a debounce";
-    if (job->throttle_ms != 0 &&
-        (job->unique_for_ms != 0 || (job->on_conflict != HF_ON_CONFLICT_SKIP &&
-                                     job->on_conflict != HF_ON_CONFLICT_NEXT)))
-        return "no unique_for, and no on_conflict but next, with a throttle";
-    return NULL;
-}
-
-static hf_err check_unique(const hf_job *job, size_t i, char *detail)
-{
-    const char *key = job->unique;
-    if (key != NULL && (key[0] == '\0' || strlen(key) > HF_UNIQUE_MAX ||
-                        !hf_error_text_fits((hf_bytes){key, strlen(key)})))
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected as its unique key 1 to %d bytes of UTF-8, found "
-                      "'%.64s'",
-                      i, HF_UNIQUE_MAX, key);
-    if ((unsigned)job->unique_until > HF_UNIQUE_UNTIL_DONE ||
-        (unsigned)job->on_conflict > HF_ON_CONFLICT_CANCEL)
-        return hf_say(
-            detail, HF_INVALID,
-            "job %zu: expected a unique_until and an on_conflict of their enums, "
-            "found %u and %u",
-            i, (unsigned)job->unique_until, (unsigned)job->on_conflict);
-    if (!is_duration(job->unique_for_ms) || !is_duration(job->debounce_ms) ||
-        !is_duration(job->max_wait_ms) || !is_duration(job->throttle_ms))
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected times of its unique key of 0..%" PRId64
-                      ", found others",
-                      i, HF_DELAY_MAX_MS);
-    const char *rule = unique_rule(job);
-    return rule == NULL ? HF_OK
-                        : hf_say(detail, HF_INVALID, "job %zu: expected %s", i, rule);
-}
-
-static hf_err check_options(const hf_job *job, size_t i, char *detail)
-{
-    if (job->on_dead != NULL && !hf_name_ok(job->on_dead))
-        return bad_name(detail, i, "on_dead", job->on_dead);
-    if ((unsigned)job->priority > HF_PRIORITY_LOW)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected a priority of hf_priority, found %u", i,
-                      (unsigned)job->priority);
-    if (job->keep_ms < 0 || job->keep_ms > HF_DELAY_MAX_MS)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected a keep_ms of 0..%" PRId64 ", found %" PRId64, i,
-                      HF_DELAY_MAX_MS, job->keep_ms);
-    if (job->start_within_ms < 0 || job->start_within_ms > HF_DELAY_MAX_MS)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected a start_within_ms of 0..%" PRId64
-                      ", found %" PRId64,
-                      i, HF_DELAY_MAX_MS, job->start_within_ms);
-    if ((unsigned)job->expired > HF_EXPIRED_DEAD ||
-        (job->expired != HF_EXPIRED_DROP && job->start_within_ms == 0))
-        return hf_say(
-            detail, HF_INVALID,
-            "job %zu: expected HF_EXPIRED_DEAD only with start_within_ms, found "
-            "%u",
-            i, (unsigned)job->expired);
-    return check_unique(job, i, detail);
-}
-
 /* `like` was checked before: text that is the same is not checked again. */
 static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job *like,
                         size_t i, char *detail)
@@ -149,8 +67,12 @@ static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job
         return hf_say(detail, HF_TOOBIG,
                       "job %zu: expected at most %" PRIu32 " bytes of payload, found %zu",
                       i, bounds->payload_max, job->payload_len);
+    char why[HF_DETAIL_SIZE];
     hf_err err = check_when(job, i, detail);
-    return err == HF_OK ? check_options(job, i, detail) : err;
+    if (err != HF_OK)
+        return err;
+    err = hf_options_check(job, why);
+    return err == HF_OK ? HF_OK : hf_say(detail, err, "job %zu: %s", i, why);
 }
 
 size_t hf_job_bytes(const hf_job *job)
