@@ -56,6 +56,13 @@ static void set_definition(hf_schedule_info *info, const hf_schedule_def *def)
     info->start_ms = def->ticks.start_ms;
     info->end_ms = def->ticks.end_ms;
     info->limit = def->limit;
+    info->priority = def->priority;
+    info->expired = def->expired;
+    info->max_attempts = def->max_attempts;
+    info->timeout_ms = def->timeout_ms;
+    info->keep_ms = def->keep_ms;
+    info->start_within_ms = def->start_within_ms;
+    snprintf(info->on_dead, sizeof info->on_dead, "%s", def->on_dead);
 }
 
 static void set_state(hf_schedule_info *info, const hf_schedule_state *state)

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "queue/options.h"
+#include "queue/record.h"
 
 #define HOUR_MS (INT64_C(3600) * 1000)
 #define DAY_MS (24 * HOUR_MS)
@@ -85,6 +87,29 @@ static hf_err check_ticks(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
     return err;
 }
 
+/* What its jobs are but for their payload. */
+static hf_job job_of(const hf_schedule *s)
+{
+    return (hf_job){HF_JOB_INIT,
+                    .type = s->type,
+                    .max_attempts = s->max_attempts,
+                    .timeout_ms = s->timeout_ms,
+                    .priority = s->priority,
+                    .keep_ms = s->keep_ms,
+                    .start_within_ms = s->start_within_ms,
+                    .expired = s->expired,
+                    .on_dead = s->on_dead};
+}
+
+static hf_err check_options(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
+{
+    char why[HF_DETAIL_SIZE];
+    hf_job job = job_of(s);
+    hf_err err = hf_options_check(&job, why);
+    return err == HF_OK ? HF_OK
+                        : hf_say(detail, err, "schedule '%.60s': %.180s", s->id, why);
+}
+
 hf_err hf_schedule_check(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
 {
     if (s->id == NULL || !hf_name_ok(s->id))
@@ -96,6 +121,8 @@ hf_err hf_schedule_check(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
     if (s->payload_len > HF_PAYLOAD_CEILING)
         return refuse(s, "a payload of at most 64 MiB", "a larger one", detail);
     hf_err err = check_numbers(s, detail);
+    if (err == HF_OK)
+        err = check_options(s, detail);
     return err == HF_OK ? check_ticks(s, detail) : err;
 }
 
@@ -105,6 +132,20 @@ static void put_int(json_t *line, const char *name, int64_t value)
 {
     if (value != 0)
         (void)json_object_set_new(line, name, json_integer(value));
+}
+
+/* The line of the records of its jobs, or NULL. */
+static json_t *job_line(const hf_schedule *s)
+{
+    hf_job job = job_of(s);
+    hf_buf record;
+    hf_buf_init(&record, 4096);
+    hf_record_write(&record, &job, 0);
+    json_t *line = hf_buf_err(&record) == HF_OK
+                       ? json_loadb(record.data, record.len, 0, NULL)
+                       : NULL;
+    hf_buf_done(&record);
+    return line;
 }
 
 void hf_schedule_write(hf_buf *out, const hf_schedule *s)
@@ -125,8 +166,8 @@ void hf_schedule_write(hf_buf *out, const hf_schedule *s)
     put_int(line, "start", s->start_ms);
     put_int(line, "end", s->end_ms);
     put_int(line, "limit", s->limit);
-    (void)json_object_set_new(line, "job", json_pack("{s:s}", "type", s->type));
-    char *text = json_dumps(line, JSON_COMPACT);
+    bool whole = json_object_set_new(line, "job", job_line(s)) == 0;
+    char *text = whole ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text == NULL) {
         out->err = HF_NOMEM;
@@ -141,6 +182,7 @@ void hf_schedule_write(hf_buf *out, const hf_schedule *s)
 
 /* ---- reading ---- */
 
+/* False, and "" : it is something else. */
 static bool take_text(const json_t *object, const char *name, char *out, size_t size)
 {
     const json_t *value = json_object_get(object, name);
@@ -168,6 +210,30 @@ static bool take_int(const json_t *object, const char *name, int64_t *out)
     return true;
 }
 
+/* An option of its jobs. Another program may have written something else: that is none.
+ */
+static int64_t option_of(const json_t *job, const char *name, int64_t max)
+{
+    int64_t value;
+    return take_int(job, name, &value) && value <= max ? value : 0;
+}
+
+static void take_options(hf_schedule_def *out, const json_t *job)
+{
+    char priority[8], expired[8];
+    (void)take_text(job, "priority", priority, sizeof priority);
+    (void)take_text(job, "expired", expired, sizeof expired);
+    (void)take_text(job, "on_dead", out->on_dead, sizeof out->on_dead);
+    out->priority = strcmp(priority, "high") == 0  ? HF_PRIORITY_HIGH
+                    : strcmp(priority, "low") == 0 ? HF_PRIORITY_LOW
+                                                   : HF_PRIORITY_NORMAL;
+    out->expired = strcmp(expired, "dead") == 0 ? HF_EXPIRED_DEAD : HF_EXPIRED_DROP;
+    out->max_attempts = (uint32_t)option_of(job, "max_attempts", UINT32_MAX);
+    out->timeout_ms = (uint32_t)option_of(job, "timeout", UINT32_MAX);
+    out->keep_ms = option_of(job, "keep", HF_DELAY_MAX_MS);
+    out->start_within_ms = option_of(job, "start_within", HF_DELAY_MAX_MS);
+}
+
 static bool take_word(const json_t *object, const char *name, const char *const words[3],
                       int *out)
 {
@@ -183,19 +249,20 @@ static bool take_word(const json_t *object, const char *name, const char *const 
 
 static bool take_def(hf_schedule_def *out, const json_t *line)
 {
+    const json_t *job = json_object_get(line, "job");
     int missed = 0, overlap = 0;
-    bool ok =
-        take_text(line, "cron", out->cron, sizeof out->cron) &&
-        take_int(line, "every", &out->ticks.every_ms) &&
-        take_text(line, "tz", out->tz, sizeof out->tz) &&
-        take_word(line, "missed", missed_words, &missed) &&
-        take_word(line, "overlap", overlap_words, &overlap) &&
-        take_int(line, "catch_up", &out->catch_up_ms) &&
-        take_int(line, "jitter", &out->jitter_ms) &&
-        take_int(line, "start", &out->ticks.start_ms) &&
-        take_int(line, "end", &out->ticks.end_ms) &&
-        take_int(line, "limit", &out->limit) &&
-        take_text(json_object_get(line, "job"), "type", out->type, sizeof out->type);
+    bool ok = take_text(line, "cron", out->cron, sizeof out->cron) &&
+              take_int(line, "every", &out->ticks.every_ms) &&
+              take_text(line, "tz", out->tz, sizeof out->tz) &&
+              take_word(line, "missed", missed_words, &missed) &&
+              take_word(line, "overlap", overlap_words, &overlap) &&
+              take_int(line, "catch_up", &out->catch_up_ms) &&
+              take_int(line, "jitter", &out->jitter_ms) &&
+              take_int(line, "start", &out->ticks.start_ms) &&
+              take_int(line, "end", &out->ticks.end_ms) &&
+              take_int(line, "limit", &out->limit) &&
+              take_text(job, "type", out->type, sizeof out->type);
+    take_options(out, job);
     out->missed = (hf_missed)missed;
     out->overlap = (hf_overlap)overlap;
     if (out->catch_up_ms == 0)

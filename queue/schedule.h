@@ -3,7 +3,8 @@
  *   {"cron":"0 3 * * *","tz":"Europe/Berlin","job":{"type":"report"}}\n<payload>
  *
  * Fields (docs/keys.md): cron or every (ms), tz, missed, overlap, catch_up, jitter (ms),
- * start, end (Unix ms), limit; job: the beginning of the line of each record. */
+ * start, end (Unix ms), limit; job: the line of each record, with the options of the
+ * jobs. */
 #ifndef HF_QUEUE_SCHEDULE_H
 #define HF_QUEUE_SCHEDULE_H
 
@@ -34,6 +35,11 @@ typedef struct hf_schedule_def {
     hf_missed missed;
     hf_overlap overlap;
     int64_t catch_up_ms, jitter_ms, limit;
+    hf_priority priority; /* the options of its jobs; 0 or "" : it does not say */
+    hf_expired expired;
+    uint32_t max_attempts, timeout_ms;
+    int64_t keep_ms, start_within_ms;
+    char on_dead[HF_ID_SIZE];
 } hf_schedule_def;
 
 typedef struct hf_schedule_state {

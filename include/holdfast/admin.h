@@ -442,6 +442,11 @@ typedef struct hf_schedule_info {
     int64_t dropped;      /* and missed ones that were not made up for */
     size_t payload_len;   /* of hf_admin_schedule() */
     int64_t now_ms;
+    hf_priority priority; /* of its jobs, as all below; 0 or "" : it does not say */
+    hf_expired expired;
+    uint32_t max_attempts, timeout_ms;
+    int64_t keep_ms, start_within_ms;
+    char on_dead[HF_ID_SIZE];
 } hf_schedule_info;
 #define HF_SCHEDULE_INFO_INIT HF_STRUCT_INIT(hf_schedule_info)
 

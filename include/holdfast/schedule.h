@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "holdfast/producer.h"
 #include "holdfast/struct.h"
 
 /* What becomes of ticks that were missed: their successor was due before any worker could
@@ -46,6 +47,11 @@ typedef struct hf_schedule {
     int64_t limit;            /* jobs that it makes in all; 0: no limit */
     int64_t rev;              /* of a worker's schedules: one with a lower number does not
                                  replace it; default 0 */
+    hf_priority priority;     /* of its jobs, as all below: see hf_job */
+    hf_expired expired;
+    uint32_t max_attempts, timeout_ms;
+    int64_t keep_ms, start_within_ms;
+    const char *on_dead;
 } hf_schedule;
 #define HF_SCHEDULE_INIT HF_STRUCT_INIT(hf_schedule)
 

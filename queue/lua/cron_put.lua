@@ -4,7 +4,8 @@
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
 --  ARGV[2]  id          a name
 --  ARGV[3]  next        its first tick after now, ms; '': none
---  ARGV[4]  value       `{"cron":...,"job":{"type":"T"}}\npayload`, see docs/keys.md
+--  ARGV[4]  value       `{"cron":...,"job":{"type":"T","priority":"high"}}\npayload`, see docs/keys.md; the
+--           options of its jobs are those of enqueue_with, but for unique keys
 --  ARGV[5]  file        '': an order of an operator. Else what a worker's file says: `start` when the
 --           worker starts or reloads it, `keep` later
 --  ARGV[6]  rev         of the file; one below the highest so far changes nothing
@@ -15,6 +16,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 --- @include "lib/digits.lua"
+--- @include "lib/options.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
@@ -29,6 +31,13 @@ local id, value, file, rev = ARGV[2], ARGV[4], ARGV[5], digits(ARGV[6], 2 ^ 53)
 local head = cjson.decode(string.match(value, '^({[^\n]*})\n'))
 assert(#id <= 128 and string.find(id, '^[%w%._:%-]+$') and head.job.type, 'holdfast: a schedule')
 assert(ARGV[3] == '' or digits(ARGV[3], TIME_MAX))
+local option, expected = wrong_option(head.job, true)
+if head.job.unique ~= nil or option == 'unique' then
+  expected = 'no unique keys of its jobs: `overlap` keeps them apart'
+end
+if expected then
+  error('holdfast: schedule: expected ' .. expected, 0)
+end
 local text = call('HGET', CRON_STATE, id)
 local old, digest = text and cjson.decode(text) or nil, redis.sha1hex(value)
 if old and file ~= '' and (file == 'keep' or old.file == digest or rev < (old.rev or 0)) then

@@ -27,8 +27,11 @@ end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 
--- Whether the job of an earlier tick waits, is retried or runs.
+-- Where the job of an earlier tick waits, is retried or runs. One whose time is over is gone.
 local function set_of(id)
+  if is_late(id) then
+    return nil
+  end
   for _, set in ipairs({ RUNNING, SCHEDULE, SCHEDULE .. ':h', SCHEDULE .. ':l' }) do
     if call('ZSCORE', set, id) then
       return set

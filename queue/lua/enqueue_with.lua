@@ -31,9 +31,7 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/slice.lua"
 --- @include "lib/high.lua"
---- @include "lib/levels.lua"
---- @include "lib/expiry.lua"
---- @include "lib/uses.lua"
+--- @include "lib/put_jobs.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', true
@@ -75,36 +73,8 @@ if now < high then
     dues[k] = dues[k] ~= stamp and string.format('%d', later(dues[k] + 0)) or stamp
   end
 end
-local function use(letter, used)
-  if used and not (uses and string.find(uses, letter, 1, true)) then
-    note_use(letter, true)
-  end
-end
 local function put(from, to)
-  local times = {} -- by set
-  local function add(set, time, id)
-    local list = times[set] or {}
-    list[#list + 1], list[#list + 2], times[set] = time, id, list
-  end
-  for k = from, to do
-    local id, head = records[2 * k - 1], heads[k]
-    local by = start_by(head.start_within, dues[k])
-    add(level_of(head.priority), dues[k], id)
-    if by then
-      add(EXPIRES, by, id)
-      records[2 * k] = with_start_by(records[2 * k], by)
-    end
-  end
-  for i = 2 * from - 1, 2 * to, SLICE do
-    call('HSET', JOBS, unpack(records, i, math.min(i + SLICE - 1, 2 * to)))
-  end
-  for set, list in pairs(times) do
-    for i = 1, #list, SLICE do
-      call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
-    end
-  end
-  use('l', times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'])
-  use('x', times[EXPIRES])
+  put_jobs(uses, records, heads, dues, from, to)
 end
 if keyed then
   --- @step "lib/unique_keys.lua"

@@ -1,8 +1,9 @@
 -- unique_keys.lua - the unique keys of a request. A step of enqueue_with.
 --
--- Takes records, heads, dues, places, new, n, codes, put, use. Gives those of the jobs that are left,
+-- Takes records, heads, dues, places, new, n, codes, put, uses. Gives those of the jobs that are left,
 -- soonest, codes, and conflicts, if there are any. The answer is kept as long as the number of the request.
 --- @include "lib/key_unique.lua"
+--- @include "lib/put_jobs.lua"
 local keys, held, pairs_of, plain = {}, {}, {}, now >= high -- plain: each takes a free key until its end
 for k = 1, new do
   local head = heads[k]
@@ -41,4 +42,4 @@ else
     end
   end
 end
-use('u', true)
+note_used(uses, 'u')
