@@ -68,6 +68,10 @@ typedef struct hf_config_schedule {
     int64_t catch_up_ms, jitter_ms;
     int64_t start_ms, end_ms; /* 0: none */
     int64_t limit, rev;
+    int64_t max_attempts, timeout_ms; /* of its jobs; 0: none, as the next two */
+    int64_t keep_ms, start_within_ms;
+    int64_t priority, expired; /* an hf_priority, an hf_expired */
+    char *on_dead;             /* NULL: none */
 } hf_config_schedule;
 
 typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;

@@ -178,6 +178,13 @@ void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *ou
         .end_ms = schedule->end_ms,
         .limit = schedule->limit,
         .rev = schedule->rev,
+        .priority = (hf_priority)schedule->priority,
+        .expired = (hf_expired)schedule->expired,
+        .max_attempts = (uint32_t)schedule->max_attempts,
+        .timeout_ms = (uint32_t)schedule->timeout_ms,
+        .keep_ms = schedule->keep_ms,
+        .start_within_ms = schedule->start_within_ms,
+        .on_dead = schedule->on_dead,
     };
 }
 

@@ -187,6 +187,33 @@ static void handlers_have_their_programs(void **state)
     hf_config_free(config);
 }
 
+static void schedules_have_the_options_of_their_jobs(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("whole");
+    hf_schedule schedule;
+    assert_int_equal(config->n_schedules, 2);
+    hf_config_fill_schedule(&config->schedules[0], &schedule);
+    assert_string_equal(schedule.id, "plain");
+    assert_int_equal(schedule.priority, HF_PRIORITY_NORMAL);
+    assert_int_equal(schedule.expired, HF_EXPIRED_DROP);
+    assert_int_equal(schedule.max_attempts, 0);
+    assert_int_equal(schedule.timeout_ms, 0);
+    assert_int_equal(schedule.keep_ms, 0);
+    assert_int_equal(schedule.start_within_ms, 0);
+    assert_null(schedule.on_dead);
+    hf_config_fill_schedule(&config->schedules[1], &schedule);
+    assert_string_equal(schedule.queue, "critical");
+    assert_int_equal(schedule.priority, HF_PRIORITY_LOW);
+    assert_int_equal(schedule.expired, HF_EXPIRED_DEAD);
+    assert_int_equal(schedule.max_attempts, 7);
+    assert_int_equal(schedule.timeout_ms, 90000);
+    assert_int_equal(schedule.keep_ms, 3600000);
+    assert_int_equal(schedule.start_within_ms, 600000);
+    assert_string_equal(schedule.on_dead, "report.failed");
+    hf_config_free(config);
+}
+
 static void options_are_filled_from_the_file(void **state)
 {
     (void)state;
@@ -367,6 +394,7 @@ int main(void)
         cmocka_unit_test(nodes_of_a_cluster_become_a_url),
         cmocka_unit_test(queues_have_their_weights_and_limits),
         cmocka_unit_test(handlers_have_their_programs),
+        cmocka_unit_test(schedules_have_the_options_of_their_jobs),
         cmocka_unit_test(options_are_filled_from_the_file),
         cmocka_unit_test(
             a_zero_that_options_would_take_for_the_default_is_passed_on_as_zero),
