@@ -232,6 +232,7 @@ const hf_opt hf_opts_cron_add[] = {
      .value = "N",
      .max = 1000000000,
      .help = "number of jobs after which it ends; 0: no limit"},
+    HF_OPTS_OF_JOBS,
     HF_OPT_END,
 };
 const hf_opt hf_opts_cron_next[] = {

@@ -3,6 +3,7 @@
 #ifndef HF_CLI_OPTIONS_H
 #define HF_CLI_OPTIONS_H
 
+#include "cli/limits.h"
 #include "cli/table.h"
 
 #define HF_OPT_QUEUE                                                                     \
@@ -13,6 +14,52 @@
 #define HF_OPT_END                                                                       \
     {                                                                                    \
         .name = 0                                                                        \
+    }
+
+/* How a job is run: the options of `enqueue` and of `cron add`
+ * (cli/common/job_options.h). */
+#define HF_OPTS_OF_JOBS                                                                  \
+    {.name = "max-attempts",                                                             \
+     .kind = HF_OPT_INT,                                                                 \
+     .value = "N",                                                                       \
+     .min = 1,                                                                           \
+     .max = HF_ATTEMPTS_MAX,                                                             \
+     .help = "number of failed attempts after which the job is dead"},                   \
+        {.name = "timeout",                                                              \
+         .kind = HF_OPT_DURATION,                                                        \
+         .value = "DURATION",                                                            \
+         .min = 1,                                                                       \
+         .max = HF_TIMEOUT_MAX_MS,                                                       \
+         .help = "fail an attempt after this long"},                                     \
+        {.name = "priority",                                                             \
+         .kind = HF_OPT_CHOICE,                                                          \
+         .value = "LEVEL",                                                               \
+         .choices = "high|normal|low",                                                   \
+         .help = "start the job before those of a lower priority: high, normal or low; " \
+                 "default normal"},                                                      \
+        {.name = "keep",                                                                 \
+         .kind = HF_OPT_DURATION,                                                        \
+         .value = "DURATION",                                                            \
+         .min = 1,                                                                       \
+         .max = HF_DELAY_MAX_MS,                                                         \
+         .help = "keep the job for this long when it is done, with its result"},         \
+        {.name = "start-within",                                                         \
+         .kind = HF_OPT_DURATION,                                                        \
+         .value = "DURATION",                                                            \
+         .min = 1,                                                                       \
+         .max = HF_DELAY_MAX_MS,                                                         \
+         .help = "let the job expire if it has not started so long after its first due " \
+                 "time"},                                                                \
+        {.name = "expired",                                                              \
+         .kind = HF_OPT_CHOICE,                                                          \
+         .value = "WHAT",                                                                \
+         .choices = "drop|dead",                                                         \
+         .help = "what becomes of an expired job: drop (only counted; the default) or "  \
+                 "dead"},                                                                \
+    {                                                                                    \
+        .name = "on-dead", .kind = HF_OPT_TEXT, .value = "TYPE",                         \
+        .help =                                                                          \
+            "enqueue a job of this type when the job dies, with JSON about the death"    \
     }
 
 /* The help of `holdfast lock`, paragraph by paragraph. */

@@ -9,13 +9,16 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/common/job_options.h"
 #include "cli/common/payload.h"
+#include "cli/common/priority.h"
 #include "cli/out.h"
 
 enum { PAGE = 50 };
 
 static const char *const missed_names[] = {"once", "all", "skip"};
 static const char *const overlap_names[] = {"skip", "allow", "cancel"};
+static const char *const expired_names[] = {"drop", "dead"};
 
 /* ---- showing ---- */
 
@@ -39,24 +42,72 @@ static json_t *text_or_null(const char *text)
     return text[0] == '\0' ? json_null() : hf_out_text(text);
 }
 
+/* Of its jobs; null: it does not say. */
+static json_t *with_options(json_t *json, const hf_schedule_info *s)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"max_attempts", s->max_attempts},
+                   {"timeout_ms", s->timeout_ms},
+                   {"keep_ms", s->keep_ms},
+                   {"start_within_ms", s->start_within_ms}};
+    if (json == NULL)
+        return NULL;
+    json_object_set_new(json, "priority", json_string(hf_priority_name(s->priority)));
+    for (size_t i = 0; i < HF_COUNT(numbers); i++)
+        json_object_set_new(json, numbers[i].name,
+                            numbers[i].value != 0 ? json_integer(numbers[i].value)
+                                                  : json_null());
+    json_object_set_new(json, "expired",
+                        s->start_within_ms != 0 ? json_string(expired_names[s->expired])
+                                                : json_null());
+    json_object_set_new(json, "on_dead", text_or_null(s->on_dead));
+    return json;
+}
+
 static void print_json(const hf_schedule_info *s)
 {
     hf_out_json(
         stdout,
-        json_pack(
-            "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:I, "
-            "s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I}",
-            "id", hf_out_text(s->id), "queue", hf_out_text(s->queue), "type",
-            hf_out_text(s->type), "cron", text_or_null(s->cron), "every_ms",
-            (json_int_t)s->every_ms, "tz", text_or_null(s->tz), "state", state_of(s),
-            "missed", missed_names[s->missed], "overlap", overlap_names[s->overlap],
-            "catch_up_ms", (json_int_t)s->catch_up_ms, "jitter_ms",
-            (json_int_t)s->jitter_ms, "start_ms", hf_out_time(s->start_ms), "end_ms",
-            hf_out_time(s->end_ms), "limit", (json_int_t)s->limit, "rev",
-            (json_int_t)s->rev, "of_file", (int)s->of_file, "next_ms",
-            hf_out_time(s->next_ms), "last_ms", hf_out_time(s->last_ms), "job",
-            text_or_null(s->job), "accepted", (json_int_t)s->accepted, "skipped",
-            (json_int_t)s->skipped, "dropped", (json_int_t)s->dropped));
+        with_options(
+            json_pack(
+                "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:I, "
+                "s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I}",
+                "id", hf_out_text(s->id), "queue", hf_out_text(s->queue), "type",
+                hf_out_text(s->type), "cron", text_or_null(s->cron), "every_ms",
+                (json_int_t)s->every_ms, "tz", text_or_null(s->tz), "state", state_of(s),
+                "missed", missed_names[s->missed], "overlap", overlap_names[s->overlap],
+                "catch_up_ms", (json_int_t)s->catch_up_ms, "jitter_ms",
+                (json_int_t)s->jitter_ms, "start_ms", hf_out_time(s->start_ms), "end_ms",
+                hf_out_time(s->end_ms), "limit", (json_int_t)s->limit, "rev",
+                (json_int_t)s->rev, "of_file", (int)s->of_file, "next_ms",
+                hf_out_time(s->next_ms), "last_ms", hf_out_time(s->last_ms), "job",
+                text_or_null(s->job), "accepted", (json_int_t)s->accepted, "skipped",
+                (json_int_t)s->skipped, "dropped", (json_int_t)s->dropped),
+            s));
+}
+
+/* Those that it says. */
+static void print_options(const hf_schedule_info *s)
+{
+    char timeout[HF_DURATION_SIZE], keep[HF_DURATION_SIZE], within[HF_DURATION_SIZE];
+    hf_format_duration(s->timeout_ms, timeout);
+    hf_format_duration(s->keep_ms, keep);
+    hf_format_duration(s->start_within_ms, within);
+    if (s->priority != HF_PRIORITY_NORMAL)
+        printf("priority  %s\n", hf_priority_name(s->priority));
+    if (s->max_attempts != 0)
+        printf("attempts  at most %" PRIu32 "\n", s->max_attempts);
+    if (s->timeout_ms != 0)
+        printf("timeout   %s\n", timeout);
+    if (s->keep_ms != 0)
+        printf("keep      %s\n", keep);
+    if (s->start_within_ms != 0)
+        printf("expires   %s after it is due%s\n", within,
+               s->expired == HF_EXPIRED_DEAD ? ", and is dead then" : "");
+    if (s->on_dead[0] != '\0')
+        printf("on dead   %s\n", s->on_dead);
 }
 
 static void print_whole(const hf_schedule_info *s)
@@ -75,8 +126,9 @@ static void print_whole(const hf_schedule_info *s)
            s->job[0] != '\0' ? ", job " : "", s->job, missed_names[s->missed]);
     if (s->missed == HF_MISSED_ALL)
         printf(" within %s", catch_up);
-    printf("\noverlap   %s\njitter    %s\nticks     accepted %" PRId64,
-           overlap_names[s->overlap], jitter, s->accepted);
+    printf("\noverlap   %s\njitter    %s\n", overlap_names[s->overlap], jitter);
+    print_options(s);
+    printf("ticks     accepted %" PRId64, s->accepted);
     if (s->limit != 0)
         printf(" of %" PRId64, s->limit);
     printf("  skipped %" PRId64 "  dropped %" PRId64 "\npayload   %zu bytes\n",
@@ -326,7 +378,7 @@ static int check_add(const hf_cli *cli)
     return code;
 }
 
-static hf_schedule schedule_of(const hf_cli *cli)
+static hf_schedule schedule_of(const hf_cli *cli, const hf_job *job)
 {
     const hf_argv *args = cli->args;
     return (hf_schedule){
@@ -344,6 +396,13 @@ static hf_schedule schedule_of(const hf_cli *cli)
         .start_ms = hf_argv_number(args, "start", 0),
         .end_ms = hf_argv_number(args, "end", 0),
         .limit = hf_argv_number(args, "limit", 0),
+        .priority = job->priority,
+        .expired = job->expired,
+        .max_attempts = job->max_attempts,
+        .timeout_ms = job->timeout_ms,
+        .keep_ms = job->keep_ms,
+        .start_within_ms = job->start_within_ms,
+        .on_dead = job->on_dead,
     };
 }
 
@@ -369,10 +428,13 @@ int hf_cmd_cron_add(hf_cli *cli)
 {
     hf_buf input;
     hf_admin *admin = NULL;
+    hf_job job = {HF_JOB_INIT};
     int code = check_add(cli);
+    if (code == HF_EXIT_OK)
+        code = hf_job_options_take(cli, &job);
     if (code != HF_EXIT_OK)
         return code;
-    hf_schedule schedule = schedule_of(cli);
+    hf_schedule schedule = schedule_of(cli, &job);
     hf_buf_init(&input, (size_t)cli->config->payload_max);
     code = hf_take_payload(cli, 2, &input, &schedule.payload, &schedule.payload_len);
     if (code == HF_EXIT_OK)

@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/common/job_options.h"
 #include "cli/common/payload.h"
-#include "cli/common/priority.h"
 #include "cli/common/progress.h"
 #include "cli/common/result.h"
 #include "cli/common/unique.h"
@@ -73,26 +73,16 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->id = hf_argv_text(args, "id");
     job->delay_ms = hf_argv_number(args, "in", 0);
     job->at_ms = hf_argv_number(args, "at", 0);
-    job->max_attempts = (uint32_t)hf_argv_number(args, "max-attempts", 0);
-    job->timeout_ms = (uint32_t)hf_argv_number(args, "timeout", 0);
-    if (hf_argv_has(args, "priority")) /* it is one of its choices */
-        (void)hf_priority_read(hf_argv_text(args, "priority"), &job->priority);
-    job->keep_ms =
-        hf_argv_number(args, "keep", hf_argv_has(args, "result") ? KEEP_MS : 0);
-    job->start_within_ms = hf_argv_number(args, "start-within", 0);
-    job->on_dead = hf_argv_text(args, "on-dead");
-    if (hf_argv_has(args, "expired") &&
-        strcmp(hf_argv_text(args, "expired"), "dead") == 0)
-        job->expired = HF_EXPIRED_DEAD;
     take_unique(args, job);
-    job->queue = hf_cli_queue(cli);
-    if (job->queue == NULL)
-        return HF_EXIT_DATA;
-    int code = hf_cli_check_name(cli, "a type", job->type);
+    int code = hf_job_options_take(cli, job);
+    if (code == HF_EXIT_OK && hf_argv_has(args, "result") && job->keep_ms == 0)
+        job->keep_ms = KEEP_MS;
+    if (code == HF_EXIT_OK && (job->queue = hf_cli_queue(cli)) == NULL)
+        code = HF_EXIT_DATA;
+    if (code == HF_EXIT_OK)
+        code = hf_cli_check_name(cli, "a type", job->type);
     if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a job's id", job->id);
-    if (code == HF_EXIT_OK)
-        code = hf_cli_check_name(cli, "a type", job->on_dead);
     return code;
 }
 
@@ -108,9 +98,6 @@ static int check_usage(const hf_cli *cli)
     if (hf_argv_has(args, "result") && !hf_argv_has(args, "wait"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --wait with --result, found none");
-    if (hf_argv_has(args, "expired") && !hf_argv_has(args, "start-within"))
-        return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "enqueue: expected --start-within with --expired, found none");
     if (hf_argv_has(args, "run") || hf_argv_has(args, "atomic"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --bulk with --run and "
