@@ -303,5 +303,8 @@ HF_MUSTCHECK hf_err hf_op_heartbeat(hf_client *client, const char *ns, const cha
 HF_MUSTCHECK hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue,
                                       uint32_t max_running, uint32_t rate_limit,
                                       int64_t rate_per_ms, hf_answer_cb cb, void *arg);
+/* Writes which jobs tell of deaths, as a file says: an object of JSON, "" : none do. */
+HF_MUSTCHECK hf_err hf_op_file_on_dead(hf_client *client, const hf_queue *queue,
+                                       const char *types, hf_answer_cb cb, void *arg);
 
 #endif

@@ -13,7 +13,8 @@ enum {
     WAIT_MARGIN_MS = 1000, /* for the answer to a wait that ended */
     CHECK_ARGS = 8,
     BEAT_ARGS = 3,
-    LIMITS_ARGS = 5
+    LIMITS_ARGS = 5,
+    ON_DEAD_ARGS = 2
 };
 
 /* ---- waiting ---- */
@@ -176,6 +177,17 @@ hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_
     hf_args_int(&a, rate_per_ms);
     hf_args_bytes(&a, (hf_bytes){words, (size_t)len});
     return hf_queue_send(client, queue, &hf_lua_queue_limits, &a, 0, cb, arg);
+}
+
+hf_err hf_op_file_on_dead(hf_client *client, const hf_queue *queue, const char *types,
+                          hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, ON_DEAD_ARGS, ON_DEAD_ARGS))
+        return HF_NOMEM;
+    hf_args_int(&a, 0); /* as the limits */
+    hf_args_text(&a, types);
+    return hf_queue_send(client, queue, &hf_lua_queue_on_dead, &a, 0, cb, arg);
 }
 
 /* ---- the heartbeat ---- */

@@ -54,6 +54,7 @@ class Play:
             self.purge: 0.7, self.pause: 0.8, self.check: 2, self.stats: 1.5, self.show: 2,
             self.list: 0.7, self.edit: 2,
             self.limits: 1 if "limits" in self.features else 0,
+            self.on_dead: 1 if "on_dead" in self.features else 0,
         }
         for action in weights:
             weights[action] *= self.random.uniform(0.5, 1.5)
@@ -405,6 +406,11 @@ class Play:
     def limits(self):
         rate, per = self.random.choice((("", ""), (0, 0), (60, 3840), (4, 64), (15, 960), (3, 192)))
         self.send("limits", self.not_after(), self.random.choice(("", 0, 1, 3, 20)), rate, per, "")
+
+    def on_dead(self):
+        types = self.random.choice(("", '{"*":"report"}', '{"mail":"told","report":false}',
+                                    '{"*":"told","mail":false}', '{"*":"mail","mail":"report"}'))
+        self.send("on_dead", self.not_after(), types)
 
     def edit(self):
         due = self.random.choice(("", "", self.due()))

@@ -461,6 +461,7 @@ class Queue:
         self.jobs, self.ended, self.purged = {}, {}, None
         self.levels, self.levelled = Levels(), False
         self.limits, self.paused, self.fence = Limits(), False, 0
+        self.tellers = {}  # of the deaths of jobs that name none, by their types
         self.producers, self.claims = {}, {}
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.trimmed, self.kept = 0, Kept()
@@ -524,8 +525,10 @@ class Queue:
         self.leave(job, "dead", reason == "expired")
         job.place, job.score = "dead", self.now
         about = job.id + ".dead"
-        if "on_dead" in job.head and about not in self.jobs:  # a job about the death
-            head = {"type": job.head["on_dead"], "created": self.now}
+        teller = self.tellers.get(job.head["type"], self.tellers.get("*"))
+        teller = job.head.get("on_dead", teller)
+        if teller and about not in self.jobs:  # a job about the death
+            head = {"type": teller, "created": self.now, "on_dead": 0}
             self.accept(about, "0", json.dumps(head) + "\n", 0)
             self.jobs[about].payload = None  # says it in words
 
@@ -1007,6 +1010,13 @@ class Queue:
         if self.late(not_after):
             return [LATE, self.now]
         self.limits.set(max_running, rate, per)
+        return [OK, self.now]
+
+    def on_dead(self, args):
+        not_after, types = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        self.tellers = json.loads(types or "{}")
         return [OK, self.now]
 
     def check(self, _args):

@@ -1,4 +1,5 @@
--- announce.lua - a job about a death: `on_dead` of the job that died is its type.
+-- announce.lua - a job about a death. Its type is `on_dead` of the job that died; of one that does not
+-- say it, what `on_dead` of meta says for its type: there the file of a worker has put it.
 --- @include "lib/keys.lua"
 --- @include "lib/key_wake.lua"
 --- @include "lib/broken_ms.lua"
@@ -11,11 +12,26 @@ local function id_of_death(id)
   return #about <= 128 and about or string.sub(id, 1, 82) .. '.' .. redis.sha1hex(id) .. '.dead'
 end
 
+-- The type of the job about a death; nil: there is none. `files`: `on_dead` of meta, false: it has none.
+local function type_about(head, files)
+  local own = head.on_dead
+  if own == nil and files then
+    local good, types = pcall(cjson.decode, files)
+    types = good and type(types) == 'table' and types or {}
+    own = types[head.type]
+    if own == nil then
+      own = types['*']
+    end
+  end
+  return type(own) == 'string' and own or nil
+end
+
 -- It is accepted in the script in which the job dies, so once for each death, and not again while such
--- a job is there. `head` is the line of the dead job's record.
-local function announce(id, head)
-  local about, payload = id_of_death(id), {}
-  if call('HGET', JOBS, about) then
+-- a job is there. `head` is the line of the dead job's record. Its own death makes no other: its on_dead
+-- is no type.
+local function announce(id, head, files)
+  local about, payload, kind = id_of_death(id), {}, type_about(head, files)
+  if not kind or call('HGET', JOBS, about) then
     return
   end
   local names = { 'id', 'type', 'queue', 'reason', 'error', 'attempts' }
@@ -26,7 +42,7 @@ local function announce(id, head)
   for k = 1, #names do
     payload[k] = cjson.encode(names[k]) .. ':' .. cjson.encode(told[names[k]])
   end
-  local line = string.format('{"type":%s,"created":%s}\n', cjson.encode(head.on_dead), stamp)
+  local line = string.format('{"type":%s,"created":%s,"on_dead":0}\n', cjson.encode(kind), stamp)
   call('HSET', JOBS, about, line .. '{' .. concat(payload, ',') .. '}')
   call('ZADD', SCHEDULE, stamp, about)
   call('DEL', P .. 'ended:' .. about)

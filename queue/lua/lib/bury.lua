@@ -17,11 +17,11 @@ local function bury(set, id, record, reason, text, worker, ran)
     end
     head.reason, head.error, head.died, head.start_by = reason, text, now, nil
   end)
-  leave('dead', { id }, set, set == RUNNING and { LOCK .. id }, reason == 'expired')
+  local files = leave('dead', { id }, set, set == RUNNING and { LOCK .. id }, reason == 'expired')
   call('HSET', JOBS, id, record)
   call('ZADD', DEAD, stamp, id)
-  if type(line.on_dead) == 'string' then
+  if line.on_dead or files then
     --- @include "lib/announce.lua"
-    announce(id, line)
+    announce(id, line, files)
   end
 end

@@ -3,14 +3,16 @@
 --- @include "lib/has_marks.lua"
 --- @include "lib/key_expires.lua"
 
--- These jobs end; lib/leaving.lua explains the arguments.
+-- These jobs end; lib/leaving.lua explains the arguments. Returns `on_dead` of meta for lib/bury.lua.
 local function leave(how, ids, set, locks, voids)
   if #ids == 0 then
     return
   end
   local from, marked = 1, has_marks(P)
   local expiring = call('EXISTS', EXPIRES) == 1
-  local uses = call('HGET', META, 'uses')
+  local m = call('HMGET', META, 'uses', 'on_dead')
+  local uses = m[1]
   local keyed, unparked = uses and string.find(uses, 'u', 1, true), nil
   --- @step "lib/leaving.lua"
+  return m[2]
 end
