@@ -14,6 +14,8 @@
 #include "queue/shards.h"
 #include "worker/program_said.h"
 
+#define ON_DEAD_RULE "as on_dead a type (1 to 128 characters of A-Z a-z 0-9 . _ : -)"
+
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
 {
     return value == 0 ? otherwise : value;
@@ -92,6 +94,8 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
     snprintf(found, sizeof found, "%u", program->contract);
     if (program->contract > HF_CONTRACT_LAST)
         return hf_plan_refuse(detail, "contract 1 or 2", found);
+    if (program->on_dead != NULL && !hf_name_ok(program->on_dead))
+        return hf_plan_refuse(detail, ON_DEAD_RULE, program->on_dead);
     hf_err err = new_handler(&handler, program->type, detail);
     if (err != HF_OK)
         return err;
@@ -104,6 +108,9 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
     handler->timeout_ms = program->timeout_ms;
     handler->max_attempts = program->max_attempts;
     handler->keep_ms = program->keep_ms;
+    handler->program.on_dead = NULL;
+    if (program->on_dead != NULL)
+        snprintf(handler->on_dead, sizeof handler->on_dead, "%s", program->on_dead);
     if ((program->cwd != NULL && handler->program.cwd == NULL) ||
         !copy_list(&handler->program.argv, program->argv) ||
         !copy_list(&handler->program.env, program->env)) {
@@ -145,7 +152,8 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
 {
     return a->fn == b->fn && strcmp(a->type, b->type) == 0 &&
            a->timeout_ms == b->timeout_ms && a->max_attempts == b->max_attempts &&
-           a->keep_ms == b->keep_ms && a->program.grace_ms == b->program.grace_ms &&
+           a->keep_ms == b->keep_ms && strcmp(a->on_dead, b->on_dead) == 0 &&
+           a->program.grace_ms == b->program.grace_ms &&
            a->program.contract == b->program.contract &&
            a->program.logs == b->program.logs &&
            a->program.result_stdout == b->program.result_stdout &&
@@ -240,6 +248,8 @@ static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
         q->keep_bytes < 0)
         return hf_plan_refuse(detail, "keep_ms of at most 100 years, and bounds above 0",
                               "others");
+    if (q->on_dead != NULL && !hf_name_ok(q->on_dead))
+        return hf_plan_refuse(detail, ON_DEAD_RULE, q->on_dead);
     return HF_OK;
 }
 
@@ -299,6 +309,9 @@ static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
                 return hf_plan_refuse(detail, "each queue once", name);
         queue->settings = queues[i];
         queue->settings.name = queue->queue.name;
+        queue->settings.on_dead = NULL;
+        snprintf(queue->on_dead, sizeof queue->on_dead, "%s",
+                 queues[i].on_dead == NULL ? "" : queues[i].on_dead);
         queue->settings.weight = or_default(queues[i].weight, 1);
         if (queues[i].keep_max == 0)
             queue->settings.keep_max = KEEP_MAX;

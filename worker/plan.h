@@ -24,6 +24,7 @@ typedef struct hf_handler {
     void *arg;
     uint32_t timeout_ms, max_attempts; /* 0: none; the worker's */
     int64_t keep_ms;                   /* 0: the queue's; HF_KEEP_NONE */
+    char on_dead[HF_ID_SIZE];          /* "" : the queue's */
     hf_program program;                /* its text is owned */
     size_t refs;
 } hf_handler;
@@ -49,6 +50,7 @@ hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type
 typedef struct hf_plan_queue {
     hf_queue queue;
     hf_worker_queue settings; /* its weight is not 0; its name is that of `queue` */
+    char on_dead[HF_ID_SIZE]; /* "" : none; not in `settings` */
 } hf_plan_queue;
 
 /* A schedule of the options, as Redis keeps it. */

@@ -459,12 +459,16 @@ static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
            a->rate_limit == b->rate_limit && a->rate_per_ms == b->rate_per_ms;
 }
 
+static void register_again(hf_whole *whole)
+{
+    for (hf_served *member = whole->members; member != NULL; member = member->next_member)
+        member->registered = false;
+}
+
 static void set_limits(hf_whole *whole, const hf_worker_queue *limits)
 {
     if (!same_limits(&whole->limits, limits)) {
-        for (hf_served *member = whole->members; member != NULL;
-             member = member->next_member)
-            member->registered = false;
+        register_again(whole);
         whole->new_limits = limits->has_limits;
     }
     whole->limits = *limits;
@@ -484,6 +488,9 @@ hf_whole *hf_wholes_put(hf_worker *w, const hf_plan_queue *queue)
         whole->members->registered = false;
     whole->weight = queue->settings.weight;
     set_limits(whole, &queue->settings);
+    if (strcmp(whole->on_dead, queue->on_dead) != 0)
+        register_again(whole);
+    memcpy(whole->on_dead, queue->on_dead, sizeof whole->on_dead);
     if (whole->unserved && whole->members->hold_until_ns != 0) /* they may fit now */
         whole->members->hold_until_ns = hf_boot_ns();
     return whole;

@@ -19,15 +19,16 @@ struct hf_whole {
     size_t n_members;   /* also those that are leaving */
     size_t index;       /* its place among those that are served */
     uint32_t weight;
-    hf_worker_queue limits; /* name is not used */
-    bool new_limits;        /* Redis did not know them: that has to be logged */
-    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
-    hf_served *turn;        /* the member that is claimed next; NULL: none can be */
-    uint32_t under_way;     /* jobs, of the claims of its members */
-    bool busy;              /* one of these will probably bring something */
-    unsigned n_shards;      /* as Redis told; 0: it is not divided */
-    uint32_t told_shards;   /* so many were wanted, and it was logged that they are not */
-    bool unserved;          /* it was logged that they cannot be served */
+    hf_worker_queue limits; /* its text is not used */
+    char on_dead[HF_ID_SIZE];
+    bool new_limits;      /* Redis did not know them: that has to be logged */
+    double credit;        /* jobs by weight that the others had and it did not; <= 0 */
+    hf_served *turn;      /* the member that is claimed next; NULL: none can be */
+    uint32_t under_way;   /* jobs, of the claims of its members */
+    bool busy;            /* one of these will probably bring something */
+    unsigned n_shards;    /* as Redis told; 0: it is not divided */
+    uint32_t told_shards; /* so many were wanted, and it was logged that they are not */
+    bool unserved;        /* it was logged that they cannot be served */
 };
 
 /* A member of a queue that is served, and what is known of it. */
@@ -47,7 +48,8 @@ struct hf_served {
     size_t slot;          /* its place in memory, and its group with the watchdog */
     size_t runs;          /* jobs that are held */
     unsigned requests;    /* looks, checks and registrations under way that name it */
-    bool registered;      /* Redis knows of it and of its limits */
+    bool registered;      /* Redis knows of it, of its limits, and of what tells of its
+                             deaths */
     bool looked;          /* a claim was answered */
     uint32_t asked;       /* jobs, of the claim under way; */
     uint64_t asked_ns;    /* and when it was sent */

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
+#include "worker/deaths.h"
 #include "worker/life.h"
 #include "worker/queues.h"
 #include "worker/report.h"
@@ -214,6 +215,14 @@ static void compare_keep(comparison *c, const char *name, const hf_worker_queue 
     report_number(c, "queues[].keep.bytes", name, was->keep_bytes, now->keep_bytes);
 }
 
+static void report_on_dead(comparison *c, const char *name, const char *was,
+                           const char *now)
+{
+    if (strcmp(was, now) != 0)
+        report(c, "queues[].on_dead", name, was[0] != '\0' ? was : "none",
+               now[0] != '\0' ? now : "none");
+}
+
 static void compare_queues(comparison *c)
 {
     const hf_plan *plan = c->plan;
@@ -239,6 +248,7 @@ static void compare_queues(comparison *c)
                       queue->settings.shards);
         compare_limits(c, name, &was->limits, &queue->settings);
         compare_keep(c, name, &was->limits, &queue->settings);
+        report_on_dead(c, name, was->on_dead, queue->on_dead);
     }
     if (moved && plan->opts.strict)
         report(c, "queues", NULL, NULL, "in another order");
@@ -408,6 +418,13 @@ static void take_programs(hf_worker *w, hf_plan *plan)
     pthread_mutex_unlock(&w->plan_lock);
 }
 
+/* Each queue, and what its handlers say of deaths. */
+static void register_again(hf_worker *w)
+{
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        hf_queues_at(w, i)->registered = false;
+}
+
 /* One by one: other threads read what does not change. */
 static void take_opts(hf_worker *w, const hf_worker_opts *o)
 {
@@ -437,6 +454,8 @@ static bool apply(hf_worker *w, hf_plan *plan)
     hf_running_recall(w);
     report_changes(w, plan, &changed);
     take_queues(w, plan);
+    if (!hf_deaths_same(w, plan))
+        register_again(w);
     take_programs(w, plan);
     take_opts(w, &plan->opts);
     hf_schedules_take(w, plan);

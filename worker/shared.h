@@ -7,6 +7,7 @@
  *   verdicts  verdict.c, result.c: the end of a job, and its way to Redis (verdicts.h)
  *   leases    leases.c: the watchdog's requests and events (leases.h)
  *   schedules schedules.c: ticks that are due (schedules.h)
+ *   deaths    deaths.c: which jobs tell of deaths (deaths.h)
  *
  * A job goes one way: claimed (waking), started (running), ended (verdicts). The state of
  * a part is private; the others call its functions.

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "worker/confirm.h"
+#include "worker/deaths.h"
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
@@ -156,7 +157,7 @@ static hf_err send_shards(hf_served *served)
 static void register_queue(hf_served *served)
 {
     hf_err (*const steps[])(hf_served *) = {send_shards, send_name, send_limits,
-                                            hf_schedules_register};
+                                            hf_deaths_register, hf_schedules_register};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(steps) && err == HF_OK; i++)
         err = steps[i](served);

@@ -75,6 +75,10 @@ typedef struct hf_worker_queue {
                            not. Its handler and the job itself take precedence */
     int64_t keep_max;   /* so many are kept at most, the latest; default 10000 */
     int64_t keep_bytes; /* and so many bytes of results; default 64 MiB */
+    const char *on_dead; /* the type of a job that is enqueued when one of its jobs dies;
+                            its handler and the job itself take precedence. NULL: none.
+                            Redis knows what the last worker has told that was started
+                            or reloaded */
 } hf_worker_queue;
 #define HF_WORKER_QUEUE_INIT HF_STRUCT_INIT(hf_worker_queue)
 
@@ -101,6 +105,9 @@ typedef struct hf_program {
     uint32_t contract; /* 1 or 2; default 1 */
     bool logs;         /* Redis keeps its outputs, as the lines of hf_run_log() */
     bool result_stdout; /* its standard output is the result, and is not logged */
+    bool unused_too[2];
+    const char *on_dead; /* the type of a job that is enqueued when one of its jobs dies;
+                            NULL: as the queue says */
 } hf_program;
 #define HF_PROGRAM_INIT HF_STRUCT_INIT(hf_program)
 
@@ -205,9 +212,9 @@ HF_API void hf_worker_resume(hf_worker *worker);
  * signal handler. The call checks and copies everything; HF_INVALID and HF_NOMEM change
  * nothing. The worker then applies it as a whole, between two jobs, and logs each change.
  *
- * Applied are: the queues with their order, weights and limits; the schedules; the
- * programs, which replace all earlier ones, while C handlers stay; `strict`,
- * `max_attempts`, the backoff, `poison`, `dead_max`, `dead_age_ms` and
+ * Applied are: the queues with their order, weights, limits, `keep` and `on_dead`; the
+ * schedules; the programs, which replace all earlier ones, while C handlers stay;
+ * `strict`, `max_attempts`, the backoff, `poison`, `dead_max`, `dead_age_ms` and
  * `shutdown_timeout_ms`. A started job keeps its handler. A queue that is no longer named
  * is not claimed from; its running jobs end as usual. All other options keep their
  * values, and the log says `needs a restart` for each that differs, and for programs if
