@@ -39,6 +39,7 @@ typedef struct hf_config_queue {
     bool has_limits; /* the file names max_running or rate */
     int64_t keep_ms; /* 0: done jobs are not kept */
     int64_t keep_max, keep_bytes;
+    char *on_dead; /* NULL: none */
 } hf_config_queue;
 
 typedef struct hf_config_handler {
@@ -54,6 +55,7 @@ typedef struct hf_config_handler {
     int64_t contract;
     int64_t logs;          /* 0: no, 1: yes */
     int64_t result_stdout; /* as `logs` */
+    char *on_dead;         /* NULL: the queue's */
 } hf_config_handler;
 
 typedef struct hf_config_schedule {

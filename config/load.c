@@ -155,6 +155,7 @@ void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
         .keep_ms = queue->keep_ms,
         .keep_max = queue->keep_max,
         .keep_bytes = queue->keep_bytes,
+        .on_dead = queue->on_dead,
     };
 }
 
@@ -205,5 +206,6 @@ void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
         .contract = (uint32_t)handler->contract,
         .logs = handler->logs != 0,
         .result_stdout = handler->result_stdout != 0,
+        .on_dead = handler->on_dead,
     };
 }

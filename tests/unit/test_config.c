@@ -149,9 +149,11 @@ static void queues_have_their_weights_and_limits(void **state)
     assert_int_equal(queue.keep_ms, 3600000);
     assert_int_equal(queue.keep_max, 500);
     assert_int_equal(queue.keep_bytes, 1 << 20);
+    assert_string_equal(queue.on_dead, "job.died");
     assert_int_equal(queue.shards, 0);
     hf_config_fill_queue(&config->queues[2], &queue);
     assert_int_equal(queue.shards, 8);
+    assert_null(queue.on_dead);
     hf_config_free(config);
 }
 
@@ -175,6 +177,7 @@ static void handlers_have_their_programs(void **state)
     assert_int_equal(program.grace_ms, 10000);
     assert_int_equal(program.max_attempts, 3);
     assert_true(program.keep_ms == HF_KEEP_NONE);
+    assert_string_equal(program.on_dead, "email.died");
     hf_config_fill_program(&config->handlers[1], &program);
     assert_string_equal(program.type, "*");
     assert_string_equal(program.argv[0], "/bin/cat");
@@ -184,6 +187,7 @@ static void handlers_have_their_programs(void **state)
     assert_int_equal(program.grace_ms, 5000);
     assert_int_equal(program.max_attempts, 0);
     assert_int_equal(program.keep_ms, 0);
+    assert_null(program.on_dead);
     hf_config_free(config);
 }
 
