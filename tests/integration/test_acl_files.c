@@ -94,6 +94,11 @@ static void work(void)
     run("reader", "queue show wide", 0);
     run("reader", "job show one", 0);
     run("administrator", "queue purge wide --yes", 0);
+    run("producer",
+        "enqueue t -q other --unique k --start-within 1ms --expired dead --on-dead u", 0);
+    run("producer", "enqueue t -q other --unique k", 0); /* its holder dies now */
+    assert_int_equal(hf_fixture_number(redis, "ZCARD hf:{other}:dead"), 1);
+    run("administrator", "queue purge other --yes", 0);
     run("locks", "lock n -- true", 0);
     run("locks", "lock --spin m -- true", 0);
     run("administrator", "queue pause q", 0);
@@ -249,8 +254,9 @@ static void users_have_the_commands_of_their_scripts(void **state)
     static const char *const producers[] = {"register", "enqueue", "enqueue_with",
                                             "job",      "await",   NULL};
     static const char *const workers[] = {
-        "claim", "unclaim", "renew",  "complete", "retry",  "release", "bury", "check",
-        "peek",  "beat",    "limits", "register", "shards", "keep",    NULL};
+        "claim",   "unclaim",  "renew",    "complete",  "retry",    "release", "bury",
+        "check",   "peek",     "beat",     "limits",    "register", "shards",  "keep",
+        "on_dead", "cron_put", "cron_due", "cron_tick", NULL};
     (void)state;
     char needed[TEXT_SIZE] = " " LOGIN "set del wait role blpop client|unblock ";
     add_all(needed, hf_lua_queue_all, producers);
