@@ -15,6 +15,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
+--- @include "lib/note_decided.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -52,11 +53,12 @@ elseif what == 'pause' then
   call('ZREM', CRON_NEXT, id)
 elseif state.paused then
   open_writes()
-  state.paused, state.from, state.gen = nil, now, time[1] .. micros
+  state.paused, state.from, state.gen = nil, decided_until(state.from), time[1] .. micros
   call('HSET', CRON_STATE, id, cjson.encode(state))
   if with ~= '' then
     call('ZADD', CRON_NEXT, with, id)
   end
+  note_decided()
 end
 wake(read_meta())
 return { OK, now }

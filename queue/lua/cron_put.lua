@@ -55,7 +55,7 @@ if old and file == '' and call('HGET', CRON, id) == value then
   return { OK, now, 0 }
 end
 local state = old or {}
-state.gen, state.from, state.removed = time[1] .. micros, now, nil
+state.gen, state.from, state.removed = time[1] .. micros, decided_until(state.from), nil
 if file ~= '' then
   state.file, state.rev = digest, rev
 end

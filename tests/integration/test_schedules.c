@@ -473,6 +473,48 @@ static void a_schedule_that_is_written_after_a_step_back_does_not_hide_it(void *
     q.broken = true; /* its clock has gone far back */
 }
 
+/* `cron resume` decides on ticks, too: those meanwhile are dropped. */
+static void a_step_back_is_seen_after_a_pause(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 60000});
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
+    hf_fixture_clock_jump(&q.redis, INT64_C(10) * 3600000);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
+    hf_fixture_clock_jump(&q.redis, -INT64_C(5) * 3600000);
+    check();
+    assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
+}
+
+static int64_t decided_until(void)
+{
+    hf_schedule_state state;
+    char text[512];
+    (void)snprintf(text, sizeof text, "%s",
+                   hf_fixture_command(&q.redis, "HGET hf:{q}:cron_state s"));
+    assert_int_equal(hf_schedule_read_state(&state, (hf_bytes){text, strlen(text)}),
+                     HF_OK);
+    return state.from_ms;
+}
+
+static void a_change_after_a_small_step_back_repeats_no_tick(void **state)
+{
+    static const int64_t hour_ms = 3600000;
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 60000});
+    int64_t until = decided_until();
+    hf_fixture_clock_jump(&q.redis, -hour_ms);
+    put((hf_schedule){.id = "s", .every_ms = 60000, .payload = "new", .payload_len = 3});
+    assert_int_equal(decided_until(), until);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
+    assert_int_equal(decided_until(), until);
+    hf_fixture_clock_jump(&q.redis, -3 * hour_ms); /* a large one */
+    put((hf_schedule){.id = "s", .every_ms = 60000});
+    assert_true(decided_until() < until - 3 * hour_ms);
+    q.broken = true; /* its clock has gone far back */
+}
+
 /* ---- with workers ---- */
 
 static hf_worker_opts options_of(const hf_schedule *schedules, size_t n)
@@ -777,6 +819,8 @@ int main(void)
         TEST(a_schedule_by_command_needs_no_file),
         TEST(a_large_step_back_has_the_next_tick_reckoned_anew),
         TEST(a_schedule_that_is_written_after_a_step_back_does_not_hide_it),
+        TEST(a_step_back_is_seen_after_a_pause),
+        TEST(a_change_after_a_small_step_back_repeats_no_tick),
         TEST(two_workers_make_one_job_of_each_tick),
         TEST(a_handler_learns_the_time_of_its_tick),
         TEST(a_reload_changes_the_schedules_of_the_file),

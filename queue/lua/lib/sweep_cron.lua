@@ -3,6 +3,7 @@
 --- @include "lib/key_cron.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
+--- @include "lib/note_decided.lua"
 
 -- A schedule of a file ends 10 minutes after the last live worker named it. If the end came while no
 -- worker was there to see it (more than a minute ago), or this clock was set, it has 10 minutes more:
@@ -28,7 +29,7 @@ end
 -- worker sees that their last ticks are in the future.
 local function sweep_future()
   local high = tonumber(call('HGET', META, 'cron_high') or 0)
-  if now >= high - 10800000 then
+  if now >= high - STEP_BACK_MS then
     return
   end
   local ids = call('ZRANGEBYSCORE', CRON_NEXT, '(' .. stamp, '+inf', 'LIMIT', 0, 1000)
