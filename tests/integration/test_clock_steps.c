@@ -120,6 +120,31 @@ static void a_job_that_was_due_is_due_when_it_is_given_back(void **state)
 }
 
 /* While there are more jobs to move than one script moves. */
+static bool has(const char *key)
+{
+    return hf_fixture_number(&fixture.redis, "EXISTS %s", key) == 1;
+}
+
+/* Its word lasts until the time of before the step, and `ended:` says that it is there.
+ */
+static void how_a_job_ended_before_a_step_back_is_no_word_on_a_new_one(void **state)
+{
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "old", 0), HF_OK);
+    assert_int_equal(hf_admin_delete(admin, "q", "old", NULL, detail), HF_OK);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "other", 0), HF_OK);
+    assert_int_equal(hf_admin_delete(admin, "q", "other", NULL, detail), HF_OK);
+    hf_fixture_clock_jump(&fixture.redis, 2 * MINUTE_MS);
+    assert_false(has("hf:{q}:ended:other"));
+    assert_true(has("hf:{q}:ended:old"));
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "old", 0), HF_OK);
+    assert_false(has("hf:{q}:ended:old"));
+    hf_admin_close(admin);
+}
+
 static void a_delay_that_begins_while_ready_jobs_are_moved_is_kept(void **state)
 {
     (void)state;
@@ -296,6 +321,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE(a_delay_that_begins_after_a_step_back_is_kept),
         CASE(a_job_that_was_due_is_due_when_it_is_given_back),
+        CASE(how_a_job_ended_before_a_step_back_is_no_word_on_a_new_one),
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),

@@ -60,7 +60,9 @@ if expiring then
   call('ZREM', EXPIRES, unpack(ids, from))
 end
 if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then
-  call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', '60000')
+  -- It lasts as long as any of them, also after this clock was set back.
+  local last = string.format('%d', math.max(60000, call('PTTL', P .. 'ended:')))
+  call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', last)
   for k = from, #ids do
     call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')
   end
