@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 enum {
     US_NS = 1000,
     MS_US = 1000,
+    SLEW = 10,    /* it is slewed by at most a tenth of the time; more is a step */
     DRIFT = 1000, /* the offset moves by at most a thousandth of the time, unnoticed */
     GAP_LEASE_MAX_MS = 10000,
     NARROW_LEAST_US = 50000,
@@ -70,6 +72,11 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static uint64_t greater_ns(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void widen(hf_remote_span *span, const hf_remote_span *by)
 {
     span->last_ns = by->last_ns;
@@ -91,7 +98,7 @@ static void add_span(hf_remote_clock *c, const hf_remote_span *span, bool apart)
         widen(back, span);
         return;
     }
-    while (c->n > 1 && c->spans[0].last_ns + window < span->last_ns) {
+    while (c->n > 1 && c->spans[1].first_ns + window < span->last_ns) {
         drop_first(c);
         c->since_ns = c->spans[0].first_ns; /* nothing is known about the time before */
     }
@@ -109,7 +116,7 @@ static void add_span(hf_remote_clock *c, const hf_remote_span *span, bool apart)
 
 static bool too_old(const hf_remote_clock *c, uint64_t boot_ns)
 {
-    return c->n == 0 || boot_ns > c->last_ns + gap_ns(c);
+    return c->n == 0 || boot_ns > c->sent_ns + gap_ns(c);
 }
 
 /* The bounds of the offset by one sample. The remote time comes in whole ms. */
@@ -131,27 +138,54 @@ static void drift(hf_remote_clock *c, uint64_t to_ns)
     c->last_ns = to_ns;
 }
 
+/* How far a sample is from the bounds of the offset; 0: they agree. */
+static int64_t apart_us(const hf_remote_clock *c, const hf_remote_span *s)
+{
+    return s->low_us > c->high_us   ? s->low_us - c->high_us
+           : s->high_us < c->low_us ? s->high_us - c->low_us
+                                    : 0;
+}
+
+/* A move is a step if the fastest slew makes a clock move less since the last sample. */
+static void note_move(hf_remote_clock *c, uint64_t read_ns, int64_t by_us)
+{
+    uint64_t most_us = (read_ns - c->sent_ns) / US_NS / SLEW;
+    if ((uint64_t)llabs(by_us) > most_us)
+        c->steady_ns = read_ns;
+}
+
+static void start(hf_remote_clock *c, const hf_remote_span *s, uint64_t sent_ns)
+{
+    c->n = 0;
+    c->since_ns = c->steady_ns = c->last_ns = s->last_ns;
+    c->sent_ns = sent_ns;
+    c->low_us = s->low_us;
+    c->high_us = s->high_us;
+    add_span(c, s, true);
+}
+
 int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read_ns,
                              int64_t remote_ms)
 {
     hf_remote_span s = sample_of(sent_ns, read_ns, remote_ms);
     if (too_old(c, read_ns)) {
-        c->n = 0;
-        c->since_ns = c->last_ns = read_ns;
-        c->low_us = s.low_us;
-        c->high_us = s.high_us;
+        start(c, &s, sent_ns);
+        return 0;
+    }
+    if (read_ns < c->last_ns)
+        return 0;
+    int64_t moved_us = apart_us(c, &s);
+    if (moved_us != 0 && sent_ns < c->last_ns) {
+        /* Of two connections: another answer may be newer. But this was a time too. */
+        note_move(c, read_ns, moved_us);
         add_span(c, &s, true);
         return 0;
     }
-    bool apart = s.low_us > c->high_us || s.high_us < c->low_us;
-    if (read_ns < c->last_ns || (apart && sent_ns < c->last_ns))
-        return 0; /* of two connections: another answer may be newer */
     drift(c, read_ns);
-    int64_t stepped_us = 0, narrow_us = c->lease_ms * (int64_t)MS_US / 50;
-    apart = s.low_us > c->high_us || s.high_us < c->low_us;
-    if (apart) {
-        stepped_us =
-            s.low_us > c->high_us ? s.low_us - c->high_us : s.high_us - c->low_us;
+    int64_t narrow_us = c->lease_ms * (int64_t)MS_US / 50;
+    moved_us = apart_us(c, &s);
+    if (moved_us != 0) {
+        note_move(c, read_ns, moved_us);
         c->low_us = s.low_us;
         c->high_us = s.high_us;
     } else if (s.high_us - s.low_us <= greater(narrow_us, NARROW_LEAST_US)) {
@@ -163,8 +197,9 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
         s.low_us = lesser(c->low_us, s.low_us);
         s.high_us = greater(c->high_us, s.high_us);
     }
-    add_span(c, &s, apart);
-    return stepped_us / MS_US;
+    add_span(c, &s, moved_us != 0);
+    c->sent_ns = greater_ns(c->sent_ns, sent_ns);
+    return moved_us / MS_US;
 }
 
 /* ---- questions ---- */
@@ -182,14 +217,17 @@ uint64_t hf_remote_clock_when(const hf_remote_clock *c, int64_t remote_ms)
     return boot_us > 0 ? (uint64_t)boot_us * US_NS : 0;
 }
 
+/* After a lease and a gap without a step, each holder has seen the time that is judged by
+ * here, however often the clock was set and set back between two samples. */
 int64_t hf_remote_clock_vouched(const hf_remote_clock *c, uint64_t boot_ns)
 {
-    uint64_t lease_ns = c->lease_ms * HF_MS_NS, known_ns;
+    uint64_t window = window_ns(c), known_ns;
     if (too_old(c, boot_ns))
-        return -(int64_t)c->lease_ms;
-    known_ns = boot_ns > c->since_ns ? boot_ns - c->since_ns : 0;
-    if (known_ns < lease_ns)
-        return -(int64_t)((lease_ns - known_ns + HF_MS_NS - 1) / HF_MS_NS);
+        return -(int64_t)(window / HF_MS_NS);
+    uint64_t from_ns = greater_ns(c->since_ns, c->steady_ns);
+    known_ns = boot_ns > from_ns ? boot_ns - from_ns : 0;
+    if (known_ns < window)
+        return -(int64_t)((window - known_ns + HF_MS_NS - 1) / HF_MS_NS);
     return hf_remote_clock_least(c, boot_ns);
 }
 
@@ -220,19 +258,21 @@ int64_t hf_remote_clock_at_least(const hf_remote_clock *c, uint64_t boot_ns)
 
 /* ---- between processes of one machine ---- */
 
-/* since, last: ns; the present bounds; the bounds of all spans: microseconds. */
+/* since, last: ns; the bounds of all spans since the last step: microseconds. */
 void hf_remote_clock_save(const hf_remote_clock *c, char out[HF_REMOTE_STATE_SIZE])
 {
     int64_t low_us = c->low_us, high_us = c->high_us;
-    for (size_t i = 0; i < c->n; i++) {
-        low_us = lesser(low_us, c->spans[i].low_us);
-        high_us = greater(high_us, c->spans[i].high_us);
-    }
+    for (size_t i = 0; i < c->n; i++)
+        if (c->spans[i].last_ns >= c->steady_ns) {
+            low_us = lesser(low_us, c->spans[i].low_us);
+            high_us = greater(high_us, c->spans[i].high_us);
+        }
+    uint64_t since_ns = greater_ns(c->since_ns, c->steady_ns);
     out[0] = '\0';
-    if (c->n > 0)
+    if (c->n > 0 && since_ns <= c->sent_ns)
         (void)snprintf(out, HF_REMOTE_STATE_SIZE,
-                       "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64, c->since_ns,
-                       c->last_ns, low_us, high_us);
+                       "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64, since_ns,
+                       c->sent_ns, low_us, high_us);
 }
 
 void hf_remote_clock_adopt(hf_remote_clock *c, const char *text, size_t len)
@@ -263,5 +303,7 @@ void hf_remote_clock_adopt(hf_remote_clock *c, const char *text, size_t len)
     memmove(c->spans + 1, c->spans, c->n * sizeof c->spans[0]);
     c->spans[0] = theirs;
     c->n++;
+    if (c->steady_ns <= c->since_ns)
+        c->steady_ns = since_ns;
     c->since_ns = since_ns;
 }

@@ -7,18 +7,21 @@
  * the remote clock can have shown meanwhile. They answer five questions:
  *
  *   now       the remote time, never ahead of what the last samples say
- *   when      the boot time at which the remote clock shows a time, if it runs as fast as
- * ours vouched   a lease whose end, a remote time, is before this one is over, even if
- * the remote clock was set meanwhile: the boot time plus the least offset of the last
- * lease. Known only after samples of a whole lease. least     the same, from any number
- * of samples: a lease of our own that ends later is not over, because its beginning was a
- * sample at_least  no process judges a lease that starts now by a greater offset than
- * this time implies: the boot time plus the greatest offset since every other process has
- * certainly taken a sample.
+ *   when      the boot time at which the remote clock shows a time, if it runs as fast
+ *             as ours
+ *   vouched   a lease whose end, a remote time, is before this one is over, even if the
+ *             remote clock was set meanwhile: the boot time plus the least offset of the
+ *             last lease. Known only after samples of a lease and a gap without a step.
+ *   least     the same, from any number of samples: a lease of our own that ends later is
+ *             not over, because its beginning was a sample
+ *   at_least  no process judges a lease that starts now by a greater offset than this
+ *             time implies: the boot time plus the greatest offset since every other
+ *             process has certainly taken a sample.
  *
  * Samples count while no two of them are further apart than hf_remote_gap_ms(); after a
- * longer gap (the process was stopped) learning starts again. Processes of one machine
- * share their boot time, so one can continue with the samples of another.
+ * longer gap (the process was stopped) learning starts again. A sample may be as old as
+ * its request: an answer can lie in a buffer for long before it is read. Processes of one
+ * machine share their boot time, so one can continue with the samples of another.
  *
  * Not thread-safe. Times of the boot clock are ns, offsets are microseconds. */
 #ifndef HF_BASE_REMOTE_CLOCK_H
@@ -47,7 +50,9 @@ typedef struct hf_remote_span {
 typedef struct hf_remote_clock {
     uint32_t lease_ms;       /* the longest lease that is judged */
     uint64_t since_ns;       /* sampled without a gap since then, and kept in spans */
-    uint64_t last_ns;        /* the last sample */
+    uint64_t steady_ns;      /* and since then without a step */
+    uint64_t last_ns;        /* the last sample was read; */
+    uint64_t sent_ns;        /* it is no older than this */
     int64_t low_us, high_us; /* the offset as the last samples bound it */
     hf_remote_span spans[HF_REMOTE_SPANS]; /* the oldest first */
     size_t n;

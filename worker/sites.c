@@ -71,8 +71,8 @@ void hf_site_refused(hf_site *site, hf_err err, const char *detail)
     hf_site_pause(site, err);
 }
 
-/* This lasts for one lease until this worker can judge leases again, and one more for
- * leases of new workers. */
+/* This worker can judge leases again after a lease and a gap, and leases of new workers
+ * last for one more. */
 void hf_site_forgive(hf_site *site)
 {
     site->forgive_until_ns = hf_boot_ns() + 3 * site->worker->opts.lease_ms * HF_MS_NS;

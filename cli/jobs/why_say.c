@@ -206,8 +206,7 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
         break;
     case HF_REASON_CLOCK:
         printf("it cannot be taken over before %s: no worker has known the clock of "
-               "Redis for "
-               "a whole lease\n",
+               "Redis for long enough\n",
                when(t, why->calm_until_ms, moment));
         break;
     case HF_REASON_LOCKED:

@@ -399,7 +399,7 @@ typedef struct hf_job_why {
     int64_t next_token_ms; /* the rate is used up: when the next job may start; else 0 */
     int64_t locked_until_ms; /* it waits, but its lock is still held: the end of that
                                 lock; else 0 */
-    int64_t calm_until_ms;   /* no worker has known Redis's clock for a whole lease, so
+    int64_t calm_until_ms;   /* no worker has known Redis's clock for long enough, so
                                 leases of the dead stand until then; else 0 */
     bool cancelling;         /* it was asked to end */
     int64_t workers; /* that live and serve its queue, and are not quiet or stopping */
