@@ -140,7 +140,7 @@ static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *re
 {
     bool failed =
         result->verdict == HF_VERDICT_RETRY || result->verdict == HF_VERDICT_DEAD;
-    if (result->minder_failed ||
+    if (result->withheld ||
         (failed && (is_told_to_stop(w) || is_told_by_minder(w, run, result))))
         run->released = true;
     if (failed && !run->released && result->by_signal && !result->ended &&
@@ -178,7 +178,7 @@ static void on_program_done(const hf_program_result *result, void *arg)
     run->ended_ns = hf_boot_ns();
     learn(w, run->ended_ns - run->started_ns, 1);
     run->verdict = result->verdict;
-    run->started = !result->minder_failed;
+    run->started = !result->withheld;
     if (result->timed_out)
         atomic_store(&run->timed_out, true);
     if (result->error[0] != '\0')

@@ -49,10 +49,10 @@ typedef struct hf_program_result {
     bool started;   /* false: it could not be executed, or the minder was not told */
     bool by_signal; /* `status` is the signal, else the exit status */
     bool timed_out;
-    bool ended;         /* hf_program_end() had been called before it ended */
-    bool asked;         /* the minder may have asked it to end; then it was extended */
-    bool minder_failed; /* it was not executed because the minder could not be told: the
-                           job's fault in no way */
+    bool ended;    /* hf_program_end() had been called before it ended */
+    bool asked;    /* the minder may have asked it to end; then it was extended */
+    bool withheld; /* it was not executed because the minder could not be told, or
+                      because its lease was over: the job's fault in no way */
     int status;
     const char *result; /* NULL: none. Borrowed as `error` */
     size_t result_len;

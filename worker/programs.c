@@ -229,6 +229,8 @@ static void say_not_started(const hf_process *p, char text[HF_PROGRAM_ERROR_MAX 
     const char *name = p->spec->argv[0], *why = strerror(fault.error);
     if (fault.step == HF_SPAWN_MINDER)
         snprintf(text, HF_PROGRAM_ERROR_MAX, "the minder cannot be told: %s", why);
+    else if (fault.step == HF_SPAWN_LATE)
+        snprintf(text, HF_PROGRAM_ERROR_MAX, "the lease was over before it started");
     else if (fault.step == HF_SPAWN_CWD)
         snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot enter '%s': %s", p->spec->cwd, why);
     else if (fault.step == HF_SPAWN_EXEC)
@@ -245,7 +247,8 @@ static void judge(hf_process *p, hf_program_result *result,
     *result = (hf_program_result){.verdict = HF_VERDICT_RETRY,
                                   .error = text,
                                   .started = fault.step == HF_SPAWN_NONE,
-                                  .minder_failed = fault.step == HF_SPAWN_MINDER,
+                                  .withheld = fault.step == HF_SPAWN_MINDER ||
+                                              fault.step == HF_SPAWN_LATE,
                                   .by_signal = p->by_signal,
                                   .timed_out = p->timed_out,
                                   .ended = p->ended,

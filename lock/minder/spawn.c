@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fdlock.h"
 #include "base/parent.h"
 #include "lock/minder/record.h"
@@ -184,6 +185,10 @@ static hf_spawn_step run_child(const child *c)
     hf_minder_record record = {HF_MIND_HOLD, (int32_t)getpid(), spawn->deadline_ns, 0};
     if (spawn->minder_fd >= 0 && !hf_minder_write(minder_fd, &record))
         return HF_SPAWN_MINDER;
+    if (spawn->minder_fd >= 0 && hf_boot_ns() >= spawn->deadline_ns) {
+        errno = ETIMEDOUT;
+        return HF_SPAWN_LATE;
+    }
     if (spawn->cwd != NULL && chdir(spawn->cwd) != 0)
         return HF_SPAWN_CWD;
     sigset_t none;

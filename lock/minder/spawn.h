@@ -2,9 +2,11 @@
  *
  * The child becomes the leader of a new session and process group, with default signal
  * dispositions, an empty signal mask and no descriptors but those it is given, and tells
- * the minder of itself before it executes anything. Until it has executed its program, or
- * ended, it uses the worker's memory, and the thread that started it waits: nothing is
- * copied, however large the worker is, and a fault is known at once. */
+ * the minder of itself before it executes anything. After its deadline it executes
+ * nothing: the worker may have been stopped since it chose the program. Until it has
+ * executed its program, or ended, it uses the worker's memory, and the thread that
+ * started it waits: nothing is copied, however large the worker is, and a fault is known
+ * at once. */
 #ifndef HF_LOCK_MINDER_SPAWN_H
 #define HF_LOCK_MINDER_SPAWN_H
 
@@ -24,7 +26,7 @@ typedef struct hf_spawn {
     const char *cwd;       /* NULL: as it is */
     int fds[HF_SPAWN_FDS]; /* become 0 to 4; the last ones may be -1. Borrowed */
     int minder_fd;         /* -1: there is none to tell. Borrowed */
-    uint64_t deadline_ns;  /* of the group, for the minder */
+    uint64_t deadline_ns;  /* of the group, if there is a minder */
     bool ends_with_us; /* killed when the thread that starts it ends (base/parent.h) */
 } hf_spawn;
 
@@ -32,6 +34,7 @@ typedef enum hf_spawn_step {
     HF_SPAWN_NONE, /* it was executed */
     HF_SPAWN_SETUP,
     HF_SPAWN_MINDER,
+    HF_SPAWN_LATE, /* the deadline of its group has passed */
     HF_SPAWN_CWD,
     HF_SPAWN_EXEC
 } hf_spawn_step;

@@ -242,11 +242,37 @@ static void a_program_that_cannot_tell_the_minder_is_not_executed(void **state)
     assert_true(hf_programs_ready(fixture.programs));
     assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
     hf_program_fixture_finish(&fixture, &o);
-    assert_true(o.result.minder_failed);
+    assert_true(o.result.withheld);
     assert_false(o.result.started);
     assert_int_equal(access(mark, F_OK), -1);
     hf_program_fixture_until(&fixture, &fixture.ready_calls[1], 1);
     assert_int_equal(fixture.ready_calls[0], 1);
+}
+
+/* The worker may have been stopped after it had looked at the lease. The minder learns of
+ * the program only when it gets a processor. */
+static void a_program_whose_lease_is_over_is_not_executed(void **state)
+{
+    (void)state;
+    char mark[HF_TEMPDIR_SIZE + 16];
+    snprintf(mark, sizeof mark, "%s/mark", fixture.dir);
+    const char *argv[] = {"touch", mark, NULL};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
+    hf_program_job job = hf_plain_job;
+    hf_outcome o;
+    job.deadline_ns = hf_boot_ns();
+    pid_t minder = hf_programs_minder_pid(fixture.programs);
+    assert_int_equal(kill(minder, SIGSTOP), 0);
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
+    hf_program_fixture_finish(&fixture, &o);
+    assert_int_equal(kill(minder, SIGCONT), 0);
+    assert_true(o.result.withheld);
+    assert_false(o.result.started);
+    assert_string_equal(o.error, "the lease was over before it started");
+    assert_int_equal(access(mark, F_OK), -1);
+    hf_program_fixture_sh(&fixture, &o, "true");
+    assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
+    hf_outcome_free(&o);
 }
 
 /* Asked in the call that tells it: a moment later the next minder may have said hello. */
@@ -397,6 +423,7 @@ int main(int argc, char **argv)
         TEST(without_descriptors_nothing_is_half_started),
         TEST(three_hundred_programs_leave_nothing_behind),
         TEST(a_program_that_cannot_tell_the_minder_is_not_executed),
+        TEST(a_program_whose_lease_is_over_is_not_executed),
         TEST(without_a_minder_nothing_is_started_until_there_is_another),
         TEST(a_minder_that_is_none_is_said_at_once),
         TEST(a_host_that_ignores_its_children_has_no_stranger_killed),

@@ -47,7 +47,7 @@ static void the_exit_status_is_the_verdict(void **state)
         assert_int_equal(o.result.status, cases[i].status);
         assert_string_equal(o.error, cases[i].error);
         assert_true(o.result.started);
-        assert_false(o.result.timed_out || o.result.ended || o.result.minder_failed);
+        assert_false(o.result.timed_out || o.result.ended || o.result.withheld);
         hf_outcome_free(&o);
     }
 }
@@ -123,7 +123,7 @@ static void what_cannot_be_executed_says_why_and_is_retried(void **state)
         hf_program_fixture_finish(&fixture, &o);
         assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
         assert_false(o.result.started);
-        assert_false(o.result.minder_failed);
+        assert_false(o.result.withheld);
         assert_non_null(strstr(o.error, cases[i].error));
     }
 }
