@@ -9,6 +9,7 @@
  * Redis tells the end (admin/hear.h). Where it cannot, the wait asks again and again. */
 #include "admin/wait.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "admin/hear.h"
@@ -106,6 +107,22 @@ hf_err hf_wait_look(hf_admin *admin, hf_wait *w)
     return HF_RUNNING;
 }
 
+bool hf_wait_goes_on(hf_err err)
+{
+    return err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
+           err == HF_UNSERVED || err == HF_UNSURE || err == HF_TIMEOUT ||
+           err == HF_READONLY || err == HF_MISCONF || err == HF_OOM || err == HF_NOMEM;
+}
+
+hf_err hf_wait_timed_out(hf_admin *admin, hf_err err)
+{
+    char why[HF_DETAIL_SIZE];
+    (void)snprintf(why, sizeof why, "%s", admin->detail);
+    return err == HF_RUNNING ? hf_admin_fail(admin, HF_TIMEOUT, "the job is not done yet")
+                             : hf_admin_fail(admin, HF_TIMEOUT,
+                                             "Redis did not say in time: %.200s", why);
+}
+
 bool hf_wait_give_up(hf_admin *admin, hf_wait *w)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
@@ -114,7 +131,7 @@ bool hf_wait_give_up(hf_admin *admin, hf_wait *w)
     if (admin->hearing == NULL || w->not_permitted || !w->seen)
         return true;
     s.look.client = hf_hearing_client(admin);
-    w->until_ns = UINT64_MAX;
+    w->until_ns = hf_boot_ns() + HF_GIVE_UP_MS * HF_MS_NS;
     hf_err err = hf_admin_in_part_of(admin, &queue, w->id, look_in, &s);
     return err == HF_OK || err == HF_GONE;
 }
@@ -140,22 +157,24 @@ static void pause(hf_admin *admin, const hf_wait *w, uint32_t *pause_ms)
     *pause_ms = *pause_ms * 3 / 2 < POLL_LAST_MS ? *pause_ms * 3 / 2 : POLL_LAST_MS;
 }
 
+/* While Redis is away a wait with a deadline goes on until then; one without an end ends
+ * with the fault of a look, which has the deadline of any call. */
 static hf_err wait_for(hf_admin *admin, hf_wait *w)
 {
     uint32_t pause_ms = POLL_FIRST_MS;
     for (;;) {
-        bool seen = w->seen;
         hf_err err = hf_wait_look(admin, w);
-        bool over = hf_boot_ns() >= w->until_ns;
-        bool found =
-            err == HF_OK || err == HF_DEAD || err == HF_CANCEL || err == HF_EXPIRED;
-        if (found || (err != HF_RUNNING && !(over && seen)))
+        bool goes_on =
+            err == HF_RUNNING || (w->until_ns != UINT64_MAX && hf_wait_goes_on(err));
+        if (!goes_on)
             return err;
-        if (over) {
+        if (hf_boot_ns() < w->until_ns)
+            pause(admin, w, &pause_ms);
+        if (hf_boot_ns() < w->until_ns)
+            continue;
+        if (err == HF_RUNNING)
             (void)hf_wait_give_up(admin, w);
-            return hf_admin_fail(admin, HF_TIMEOUT, "the job is not done yet");
-        }
-        pause(admin, w, &pause_ms);
+        return w->seen ? hf_wait_timed_out(admin, err) : err;
     }
 }
 

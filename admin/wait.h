@@ -22,8 +22,15 @@ typedef struct hf_wait {
  * admin has a hearing, its client is told of the end. Else as hf_admin_wait(). */
 HF_MUSTCHECK hf_err hf_wait_look(hf_admin *admin, hf_wait *w);
 
-/* The wait is over before the job has ended: its client is not told any more. False: that
- * could not be said. */
+/* Whether a later look may say more than this fault. */
+bool hf_wait_goes_on(hf_err err);
+
+/* The wait is over before the job has ended: its client is not told any more. That takes
+ * a moment (HF_GIVE_UP_MS) at most. False: it could not be said. */
+enum { HF_GIVE_UP_MS = 300 };
 bool hf_wait_give_up(hf_admin *admin, hf_wait *w);
+
+/* The deadline has come; err and the admin's detail are of the last look. */
+HF_MUSTCHECK hf_err hf_wait_timed_out(hf_admin *admin, hf_err err);
 
 #endif

@@ -2,7 +2,11 @@
  *
  * The thread owns the admin and its loop. Callers only put waits into the inbox, under
  * the lock, and wake it. Each wait is looked at when it comes, when its end is told,
- * every few seconds, and at its deadline. */
+ * every few seconds, and at its deadline.
+ *
+ * Looks come one after the other, and each deadline is kept while Redis is away: a look
+ * ends soon after the first deadline of all waits, a Redis that has not answered is not
+ * asked again in the same round, and a wait that is late ends without a look. */
 #include "holdfast/job_wait.h"
 
 #include <signal.h>
@@ -20,10 +24,13 @@
 #include "base/structs.h"
 
 enum {
-    DEADLINE_MS = 2000, /* of a look */
-    ASK_MS = 1000, /* again, although an end would be told: an older worker tells none;
-                      and 1 ms more for each wait above these thousand */
-    POLL_MS = 200  /* where it cannot be told, or Redis is away */
+    LOOK_MS = 1000, /* for one look */
+    ASK_MS = 1000,  /* again, although an end would be told: an older worker tells none;
+                       and 1 ms more for each wait above these thousand */
+    POLL_MS = 200,  /* where it cannot be told, or Redis is away */
+    LATE_MS = 500, /* a wait ends so long after its deadline, even if nothing was heard */
+    LEAST_MS = 50, /* a look after that of another wait */
+    TURN_MS = 250  /* of looks, before all deadlines are seen to again */
 };
 
 typedef struct entry {
@@ -31,6 +38,7 @@ typedef struct entry {
     hf_wait wait;
     char queue[HF_ID_SIZE], id[HF_ID_SIZE];
     uint64_t due_ns;   /* when it is looked at next */
+    uint64_t round;    /* in which it was looked at */
     uint64_t until_ns; /* its deadline */
     hf_job_end_cb cb;
     void *arg;
@@ -39,6 +47,9 @@ typedef struct entry {
 struct hf_waits {
     hf_admin *admin; /* owned; the thread's */
     entry *entries;  /* owned; the thread's */
+    uint64_t round;  /* of looks at all that are due; the thread's, as the next two */
+    const hf_server *away[HF_NODES_MAX]; /* did not answer in this round; only compared */
+    size_t n_away;
     uv_thread_t thread;
     uv_mutex_t lock;  /* of the rest */
     entry *inbox;     /* owned */
@@ -77,19 +88,52 @@ static bool is_last(const hf_waits *waits, const hf_queue *queue)
 
 /* ---- looking ---- */
 
-static bool passes(hf_err err)
+/* The Redis of a queue did not answer another wait of this round; NULL, where none is
+ * known, is one as well. */
+static bool is_away(const hf_waits *waits, const hf_server *redis)
 {
-    return err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
-           err == HF_UNSERVED || err == HF_UNSURE || err == HF_TIMEOUT ||
-           err == HF_READONLY || err == HF_MISCONF || err == HF_OOM || err == HF_NOMEM;
+    for (size_t i = 0; i < waits->n_away; i++)
+        if (waits->away[i] == redis)
+            return true;
+    return false;
+}
+
+/* Until when a look may last that begins now; soonest_ns is the first deadline. */
+static uint64_t end_of_look(uint64_t soonest_ns)
+{
+    uint64_t now_ns = hf_boot_ns();
+    uint64_t most_ns = now_ns + LOOK_MS * HF_MS_NS;
+    uint64_t least_ns = now_ns + LEAST_MS * HF_MS_NS;
+    if (soonest_ns >= most_ns)
+        return most_ns;
+    uint64_t late_ns = soonest_ns + LATE_MS * HF_MS_NS;
+    return late_ns < least_ns ? least_ns : late_ns < most_ns ? late_ns : most_ns;
+}
+
+static hf_err look_at(hf_waits *waits, entry *e, uint64_t soonest_ns)
+{
+    hf_admin *admin = waits->admin;
+    hf_server *redis = hf_admin_server_of(admin, &e->wait.queue);
+    hf_err err = HF_CONN;
+    if (is_away(waits, redis)) {
+        hf_server_close(redis);
+        return hf_admin_fail(admin, err, "it is away");
+    }
+    e->wait.until_ns = end_of_look(soonest_ns);
+    err = hf_wait_look(admin, &e->wait);
+    if (hf_wait_goes_on(err) && hf_boot_ns() >= e->wait.until_ns &&
+        waits->n_away < HF_NODES_MAX)
+        waits->away[waits->n_away++] = redis;
+    hf_server_close(redis);
+    return err;
 }
 
 /* Whether it has ended, and how. */
-static bool look(hf_waits *waits, entry *e, hf_err *how)
+static bool look(hf_waits *waits, entry *e, uint64_t soonest_ns, hf_err *how)
 {
     hf_admin *admin = waits->admin;
-    *how = hf_wait_look(admin, &e->wait);
-    if (*how != HF_RUNNING && !passes(*how))
+    *how = look_at(waits, e, soonest_ns);
+    if (*how != HF_RUNNING && !hf_wait_goes_on(*how))
         return true;
     bool told = *how == HF_RUNNING && !e->wait.not_permitted &&
                 hf_hearing_has(admin, &e->wait.queue);
@@ -97,7 +141,7 @@ static bool look(hf_waits *waits, entry *e, hf_err *how)
     if (now_ns >= e->until_ns) {
         if (*how == HF_RUNNING)
             (void)hf_wait_give_up(admin, &e->wait);
-        *how = hf_admin_fail(admin, HF_TIMEOUT, "the job is not done yet");
+        *how = hf_wait_timed_out(admin, *how);
         return true;
     }
     uint64_t ask_ms = waits->n > ASK_MS ? waits->n : ASK_MS;
@@ -107,27 +151,61 @@ static bool look(hf_waits *waits, entry *e, hf_err *how)
     return false;
 }
 
-/* Looks at those that are due. When the next one is. */
+/* Takes it out of the list, and tells its end. */
+static void take_out(hf_waits *waits, entry **at, hf_err how)
+{
+    entry *e = *at;
+    const hf_queue queue = e->wait.queue;
+    *at = e->next;
+    end(waits, e, how);
+    if (is_last(waits, &queue))
+        hf_hearing_drop(waits->admin, &queue);
+}
+
+/* Ends those whose deadline is over for too long. The first deadline of the others. */
+static uint64_t end_late(hf_waits *waits)
+{
+    uint64_t soonest_ns = UINT64_MAX, now_ns = hf_boot_ns();
+    for (entry **at = &waits->entries; *at != NULL;) {
+        entry *e = *at;
+        if (now_ns > LATE_MS * HF_MS_NS && e->until_ns <= now_ns - LATE_MS * HF_MS_NS) {
+            take_out(
+                waits, at,
+                hf_admin_fail(waits->admin, HF_TIMEOUT, "Redis did not say in time"));
+            continue;
+        }
+        if (e->until_ns < soonest_ns)
+            soonest_ns = e->until_ns;
+        at = &e->next;
+    }
+    return soonest_ns;
+}
+
+/* Looks at those that are due, for a turn. When to go on. */
 static uint64_t look_at_all(hf_waits *waits)
 {
     uint64_t next_ns = UINT64_MAX;
     char detail[HF_DETAIL_SIZE];
     hf_admin_begin(waits->admin, detail);
+    uint64_t soonest_ns = end_late(waits), stop_ns = hf_boot_ns() + TURN_MS * HF_MS_NS;
     for (entry **at = &waits->entries; *at != NULL;) {
         entry *e = *at;
         hf_err how = HF_RUNNING;
-        if (e->due_ns <= hf_boot_ns() && look(waits, e, &how)) {
-            *at = e->next;
-            const hf_queue queue = e->wait.queue;
-            end(waits, e, how);
-            if (is_last(waits, &queue))
-                hf_hearing_drop(waits->admin, &queue);
-            continue;
+        if (e->due_ns <= hf_boot_ns() && e->round != waits->round) {
+            if (hf_boot_ns() > stop_ns)
+                return 0; /* at once: the round is not over */
+            e->round = waits->round;
+            if (look(waits, e, soonest_ns, &how)) {
+                take_out(waits, at, how);
+                continue;
+            }
         }
         if (e->due_ns < next_ns)
             next_ns = e->due_ns;
         at = &e->next;
     }
+    waits->round++;
+    waits->n_away = 0;
     return next_ns;
 }
 
@@ -138,7 +216,7 @@ static void on_told(const hf_queue *queue, const char *id, void *arg)
     hf_waits *waits = arg;
     for (entry *e = waits->entries; e != NULL; e = e->next)
         if (strcmp(e->id, id) == 0 && strcmp(e->wait.queue.prefix, queue->prefix) == 0)
-            e->due_ns = 0;
+            e->due_ns = e->round = 0;
 }
 
 /* Takes what callers have put in. False: it is closed. */
@@ -204,12 +282,13 @@ hf_err hf_waits_open(hf_waits **out, const hf_waits_opts *theirs,
     hf_waits *waits = calloc(1, sizeof *waits);
     if (waits == NULL)
         return hf_say_err(detail, HF_NOMEM);
+    waits->round = 1; /* an entry is of none */
     if (uv_mutex_init(&waits->lock) != 0) {
         free(waits);
         return hf_say(detail, HF_SYSTEM, "no mutex could be made");
     }
     const hf_admin_opts admin = {HF_ADMIN_OPTS_INIT, .server = opts.server,
-                                 .deadline_ms = DEADLINE_MS};
+                                 .deadline_ms = LOOK_MS};
     err = hf_admin_open(&waits->admin, &admin, detail);
     if (err == HF_OK)
         err = start(waits, detail);
@@ -255,7 +334,6 @@ hf_err hf_job_wait(hf_waits *waits, const char *queue, const char *id,
     e->wait.id = e->id;
     e->wait.alive_ms = accepted_ms;
     e->wait.waited = true;
-    e->wait.until_ns = UINT64_MAX; /* of a look */
     e->until_ns = deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS;
     e->cb = cb;
     e->arg = arg;

@@ -335,7 +335,11 @@ HF_API HF_MUSTCHECK hf_err hf_admin_edit(hf_admin *admin, const char *queue,
  * this call looks. 0: not known, and such a job counts as done. HF_OK: it is done, or
  * there is no such job. HF_DEAD: it is dead, and `detail` is its error. HF_CANCEL: it was
  * cancelled, deleted or purged; HF_EXPIRED: it did not start in time. Redis remembers
- * these for a minute. HF_TIMEOUT: it still waits or runs. */
+ * these for a minute. HF_TIMEOUT: it still waits or runs.
+ *
+ * While Redis is away the call goes on until its deadline, and ends at most a second
+ * later: with HF_TIMEOUT, or with the fault if this call has never seen the job. Without
+ * a deadline it ends with the fault when Redis has not answered for opts.deadline_ms. */
 HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
                                          const char *id, int64_t accepted_ms,
                                          uint32_t deadline_ms,

@@ -38,9 +38,10 @@ enum { HF_WAITS_MAX = 10000 }; /* at a time */
 
 /* How it ended. HF_OK: it is done, or there is no such job. HF_DEAD: `detail` is its
  * error. HF_CANCEL: it was cancelled, deleted or purged. HF_EXPIRED: it did not start in
- * time. HF_TIMEOUT: at the deadline it waited or ran. HF_CLOSED: hf_waits_close() came
- * first. Any other: Redis refused for a reason that does not pass. All text and bytes are
- * borrowed until the callback returns. */
+ * time. HF_TIMEOUT: at the deadline it waited or ran, or Redis could not be asked; this
+ * is told at most a second later. HF_CLOSED: hf_waits_close() came first. Any other:
+ * Redis refused for a reason that does not pass. While Redis is away waits go on. All
+ * text and bytes are borrowed until the callback returns. */
 typedef struct hf_job_end {
     size_t size; /* the library sets it */
     hf_err err;
