@@ -23,56 +23,56 @@ const char *hf_job_queue(const hf_job *job)
     return job->queue != NULL ? job->queue : HF_DEFAULT_QUEUE;
 }
 
-static hf_err bad_name(char *detail, size_t i, const char *what, const char *name)
+static hf_err bad_name(char *why, const char *what, const char *name)
 {
     if (name == NULL)
-        return hf_say(detail, HF_INVALID, "job %zu: expected a %s, found none", i, what);
-    return hf_say(detail, HF_INVALID,
-                  "job %zu: expected as its %s " NAME_RULE ", found '%.64s'", i, what,
-                  name);
+        return hf_say(why, HF_INVALID, "expected a %s, found none", what);
+    return hf_say(why, HF_INVALID, "expected as its %s " NAME_RULE ", found '%.64s'",
+                  what, name);
 }
 
-static hf_err check_when(const hf_job *job, size_t i, char *detail)
+static hf_err check_when(const hf_job *job, char *why)
 {
     if (job->delay_ms != 0 && job->at_ms != 0)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected delay_ms or at_ms, found both", i);
+        return hf_say(why, HF_INVALID, "expected delay_ms or at_ms, found both");
     if (job->delay_ms < 0 || job->delay_ms > HF_DELAY_MAX_MS)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected a delay_ms of 0..%" PRId64 ", found %" PRId64, i,
+        return hf_say(why, HF_INVALID,
+                      "expected a delay_ms of 0..%" PRId64 ", found %" PRId64,
                       HF_DELAY_MAX_MS, job->delay_ms);
     if (job->at_ms < 0 || job->at_ms > HF_TIME_MAX_MS)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected an at_ms of 0..%" PRId64 ", found %" PRId64, i,
+        return hf_say(why, HF_INVALID,
+                      "expected an at_ms of 0..%" PRId64 ", found %" PRId64,
                       HF_TIME_MAX_MS, job->at_ms);
     return HF_OK;
 }
 
 /* `like` was checked before: text that is the same is not checked again. */
-static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job *like,
-                        size_t i, char *detail)
+static hf_err check_job(uint32_t payload_max, const hf_job *job, const hf_job *like,
+                        char *why)
 {
     const char *queue = hf_job_queue(job);
     if ((like == NULL || like->queue != job->queue) && !hf_name_ok(queue))
-        return bad_name(detail, i, "queue", queue);
+        return bad_name(why, "queue", queue);
     if ((like == NULL || like->type != job->type) && !hf_name_ok(job->type))
-        return bad_name(detail, i, "type", job->type);
+        return bad_name(why, "type", job->type);
     if (job->id != NULL && !hf_name_ok(job->id))
-        return bad_name(detail, i, "id", job->id);
+        return bad_name(why, "id", job->id);
     if (job->payload == NULL && job->payload_len != 0)
-        return hf_say(detail, HF_INVALID,
-                      "job %zu: expected %zu bytes of payload, found NULL", i,
+        return hf_say(why, HF_INVALID, "expected %zu bytes of payload, found NULL",
                       job->payload_len);
-    if (job->payload_len > bounds->payload_max)
-        return hf_say(detail, HF_TOOBIG,
-                      "job %zu: expected at most %" PRIu32 " bytes of payload, found %zu",
-                      i, bounds->payload_max, job->payload_len);
-    char why[HF_DETAIL_SIZE];
-    hf_err err = check_when(job, i, detail);
-    if (err != HF_OK)
-        return err;
-    err = hf_options_check(job, why);
-    return err == HF_OK ? HF_OK : hf_say(detail, err, "job %zu: %s", i, why);
+    if (job->payload_len > payload_max)
+        return hf_say(why, HF_TOOBIG,
+                      "expected at most %" PRIu32 " bytes of payload, found %zu",
+                      payload_max, job->payload_len);
+    hf_err err = check_when(job, why);
+    return err == HF_OK ? hf_options_check(job, why) : err;
+}
+
+hf_err hf_job_check(const hf_job *theirs, char detail[HF_DETAIL_SIZE])
+{
+    hf_job job;
+    hf_err err = hf_struct_in(&job, sizeof job, theirs, "hf_job", detail);
+    return err == HF_OK ? check_job(HF_PAYLOAD_CEILING, &job, NULL, detail) : err;
 }
 
 size_t hf_job_bytes(const hf_job *job)
@@ -104,9 +104,10 @@ hf_err hf_check_jobs(const hf_bounds *bounds, const hf_job *jobs, size_t n, size
     *one_queue = true;
     for (size_t i = 0; i < n; i++) {
         const hf_job *job = &jobs[i];
-        hf_err err = check_job(bounds, job, i == 0 ? NULL : job - 1, i, detail);
+        char why[HF_DETAIL_SIZE];
+        hf_err err = check_job(bounds->payload_max, job, i == 0 ? NULL : job - 1, why);
         if (err != HF_OK)
-            return err;
+            return hf_say(detail, err, "job %zu: %.*s", i, HF_DETAIL_SIZE - 32, why);
         *bytes += hf_job_bytes(job);
         if (*bytes > max)
             return hf_say(detail, HF_TOOBIG,

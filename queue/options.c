@@ -22,27 +22,43 @@ static hf_err check_duration(const char *name, int64_t ms, char why[HF_DETAIL_SI
                                     name, HF_DELAY_MAX_MS, ms);
 }
 
-/* Which of them go together; lib/unique_rules.lua has the same rules. */
-static const char *unique_rule(const hf_job *job)
+static hf_err needs(char *why, const char *what, const char *with)
 {
-    bool others = job->unique_until != HF_UNIQUE_UNTIL_END || job->unique_for_ms != 0 ||
-                  job->on_conflict != HF_ON_CONFLICT_SKIP;
-    if (job->unique == NULL)
-        return others || job->debounce_ms != 0 || job->max_wait_ms != 0 ||
-                       job->throttle_ms != 0
-                   ? "a unique key for its other options"
-                   : NULL;
-    if ((job->debounce_ms != 0) != (job->max_wait_ms != 0))
-        return "a debounce and a max_wait, or neither";
-    if (job->debounce_ms != 0 && (others || job->throttle_ms != 0))
-        return "no unique_until, unique_for, on_conflict and throttle with a debounce";
+    return hf_say(why, HF_INVALID, "expected %s with %s, found none", what, with);
+}
+
+static hf_err excludes(char *why, const char *what, const char *with)
+{
+    return hf_say(why, HF_INVALID, "expected no %s with %s, found one", what, with);
+}
+
+/* Which options go together; lib/unique_rules.lua has the same rules. */
+static hf_err check_together(const hf_job *job, char *why)
+{
+    const char *other = job->unique_until != HF_UNIQUE_UNTIL_END  ? "unique_until"
+                        : job->unique_for_ms != 0                 ? "unique_for"
+                        : job->on_conflict != HF_ON_CONFLICT_SKIP ? "on_conflict"
+                        : job->throttle_ms != 0                   ? "throttle"
+                                                                  : NULL;
+    bool skips = job->on_conflict == HF_ON_CONFLICT_SKIP ||
+                 job->on_conflict == HF_ON_CONFLICT_NEXT;
+    if (job->unique == NULL && other != NULL)
+        return needs(why, "a unique key", other);
+    if (job->debounce_ms == 0 && job->max_wait_ms != 0)
+        return needs(why, "debounce", "max_wait");
+    if (job->debounce_ms != 0 && job->unique == NULL)
+        return needs(why, "a unique key", "debounce");
+    if (job->debounce_ms != 0 && job->max_wait_ms == 0)
+        return needs(why, "max_wait", "debounce");
+    if (job->debounce_ms != 0 && other != NULL)
+        return excludes(why, other, "debounce");
     if (job->debounce_ms != 0 && (job->delay_ms != 0 || job->at_ms != 0))
-        return "no delay and no time with a debounce";
-    if (job->throttle_ms != 0 &&
-        (job->unique_for_ms != 0 || (job->on_conflict != HF_ON_CONFLICT_SKIP &&
-                                     job->on_conflict != HF_ON_CONFLICT_NEXT)))
-        return "no unique_for, and no on_conflict but next, with a throttle";
-    return NULL;
+        return excludes(why, "delay and no time", "debounce");
+    if (job->throttle_ms != 0 && job->unique_for_ms != 0)
+        return excludes(why, "unique_for", "throttle");
+    if (job->throttle_ms != 0 && !skips)
+        return excludes(why, "on_conflict but skip and next", "throttle");
+    return HF_OK;
 }
 
 static hf_err check_unique(const hf_job *job, char why[HF_DETAIL_SIZE])
@@ -64,8 +80,7 @@ static hf_err check_unique(const hf_job *job, char why[HF_DETAIL_SIZE])
         return hf_say(why, HF_INVALID,
                       "expected times of its unique key of 0..%" PRId64 ", found others",
                       HF_DELAY_MAX_MS);
-    const char *rule = unique_rule(job);
-    return rule == NULL ? HF_OK : hf_say(why, HF_INVALID, "expected %s", rule);
+    return check_together(job, why);
 }
 
 hf_err hf_options_check(const hf_job *job, char why[HF_DETAIL_SIZE])

@@ -26,7 +26,7 @@ typedef struct reader {
     size_t payload_max;
     char *detail;
     size_t texts_len; /* bytes of out->texts_ that are used */
-    bool has_payload, has_in, has_at;
+    bool has_payload;
 } reader;
 
 typedef struct value {
@@ -126,7 +126,6 @@ static bool duration_of(const value *v, int64_t min, int64_t max, int64_t *out)
 
 static hf_err take_in(reader *r, const value *v)
 {
-    r->has_in = true;
     if (!duration_of(v, 0, HF_DELAY_MAX_MS, &r->out->job.delay_ms))
         return expected(r, v, "a duration with its unit (\"10s\") of at most 36525d");
     return HF_OK;
@@ -135,11 +134,11 @@ static hf_err take_in(reader *r, const value *v)
 static hf_err take_at(reader *r, const value *v)
 {
     const char *text = text_of(v);
-    r->has_at = true;
     if (text == NULL || !hf_parse_time_ms(text, &r->out->job.at_ms) ||
         r->out->job.at_ms < 0)
-        return expected(
-            r, v, "a time with its zone (\"2030-01-31T08:00:00Z\") or \"@SECONDS\"");
+        return expected(r, v,
+                        "a time from 1970 to 9999 with its zone "
+                        "(\"2030-01-31T08:00:00Z\") or \"@SECONDS\"");
     return HF_OK;
 }
 
@@ -285,6 +284,29 @@ static const struct {
     {"throttle", take_throttle},
 };
 
+static bool is_seen(uint32_t seen, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(fields[i].name, name) != 0)
+        i++;
+    return (seen >> i & 1) != 0;
+}
+
+/* What makes sense beside another key only, whatever its value is. */
+static hf_err check_pairs(reader *r, uint32_t seen)
+{
+    static const char *const pairs[][2] = {
+        {"expired", "start_within"}, {"unique_until", "unique"}, {"unique_for", "unique"},
+        {"on_conflict", "unique"},   {"debounce", "unique"},     {"max_wait", "unique"},
+        {"throttle", "unique"},
+    };
+    for (size_t i = 0; i < HF_COUNT(pairs); i++)
+        if (is_seen(seen, pairs[i][0]) && !is_seen(seen, pairs[i][1]))
+            return fail(r, HF_INVALID, "expected '%s' with '%s', found none", pairs[i][1],
+                        pairs[i][0]);
+    return HF_OK;
+}
+
 static hf_err take_field(reader *r, const value *v, uint32_t *seen)
 {
     for (size_t i = 0; i < HF_COUNT(fields); i++) {
@@ -346,11 +368,13 @@ static hf_err take_members(reader *r, const char *line, size_t len)
     }
     if (r->out->job.type == NULL)
         return fail(r, HF_INVALID, "expected 'type', found none");
-    if (r->out->job.expired != HF_EXPIRED_DROP && r->out->job.start_within_ms == 0)
-        return fail(r, HF_INVALID, "expected 'start_within' with 'expired', found none");
-    if (r->has_in && r->has_at)
+    if (is_seen(seen, "in") && is_seen(seen, "at"))
         return fail(r, HF_INVALID, "expected 'in' or 'at', found both");
-    return HF_OK;
+    hf_err err = check_pairs(r, seen);
+    char why[HF_DETAIL_SIZE] = "";
+    if (err == HF_OK && hf_job_check(&r->out->job, why) != HF_OK)
+        err = fail(r, HF_INVALID, "%s", why); /* what does not go together */
+    return err;
 }
 
 /* Characters, from 1 on. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/common/job_options.h"
@@ -66,6 +67,16 @@ static void take_unique(const hf_argv *args, hf_job *job)
     job->throttle_ms = hf_argv_number(args, "throttle", 0);
 }
 
+/* Whether its options go together; before any of standard input is read. */
+static int check_job(const hf_cli *cli, const hf_job *job)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    return hf_job_check(job, detail) == HF_OK
+               ? HF_EXIT_OK
+               : hf_cli_say(cli, HF_EXIT_USAGE, "see holdfast enqueue --help",
+                            "enqueue: %s", detail);
+}
+
 static int take_options(const hf_cli *cli, hf_job *job)
 {
     const hf_argv *args = cli->args;
@@ -83,11 +94,17 @@ static int take_options(const hf_cli *cli, hf_job *job)
         code = hf_cli_check_name(cli, "a type", job->type);
     if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a job's id", job->id);
-    return code;
+    return code == HF_EXIT_OK ? check_job(cli, job) : code;
 }
 
 static int check_usage(const hf_cli *cli)
 {
+    static const char *const pairs[][2] = {
+        {"result", "wait"},       {"expired", "start-within"}, {"unique-until", "unique"},
+        {"unique-for", "unique"}, {"on-conflict", "unique"},   {"debounce", "unique"},
+        {"max-wait", "unique"},   {"throttle", "unique"},      {"debounce", "max-wait"},
+        {"max-wait", "debounce"},
+    };
     const hf_argv *args = cli->args;
     if (args->n_operands == 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "see holdfast enqueue --help",
@@ -95,9 +112,11 @@ static int check_usage(const hf_cli *cli)
     if (hf_argv_has(args, "in") && hf_argv_has(args, "at"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --in or --at, found both");
-    if (hf_argv_has(args, "result") && !hf_argv_has(args, "wait"))
-        return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "enqueue: expected --wait with --result, found none");
+    for (size_t i = 0; i < HF_COUNT(pairs); i++)
+        if (hf_argv_has(args, pairs[i][0]) && !hf_argv_has(args, pairs[i][1]))
+            return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                              "enqueue: expected --%s with --%s, found none", pairs[i][1],
+                              pairs[i][0]);
     if (hf_argv_has(args, "run") || hf_argv_has(args, "atomic"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --bulk with --run and "
@@ -162,9 +181,6 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
         return hf_cli_fail(cli, err, detail);
     err = hf_enqueue_wait(producer, job, 1, result, 0, detail);
     hf_producer_close(producer, NULL, NULL);
-    if (err == HF_INVALID) /* of its unique key: the rest was checked */
-        return hf_cli_say(cli, HF_EXIT_USAGE, "see holdfast enqueue --help",
-                          "enqueue: %s", detail + strcspn(detail, "e"));
     if (!is_there(err) && err != HF_UNCONFIRMED)
         return hf_cli_fail(cli, err, detail);
     if (!hf_argv_has(cli->args, "result")) /* it is printed alone */

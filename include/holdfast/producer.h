@@ -187,6 +187,10 @@ HF_API HF_MUSTCHECK hf_err hf_producer_open(hf_producer **out,
                                             const hf_producer_opts *opts,
                                             char detail[HF_DETAIL_SIZE]);
 
+/* Whether a producer takes this job, but for the limits in its options. HF_INVALID,
+ * HF_TOOBIG: `detail` says what was expected and what was found. Asks no server. */
+HF_API HF_MUSTCHECK hf_err hf_job_check(const hf_job *job, char detail[HF_DETAIL_SIZE]);
+
 /* Takes one job. HF_OK: cb (may be NULL) will be called exactly once, never from inside
  * this call. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED, HF_FORKED, HF_NOMEM: nothing was
  * taken, and cb will not be called. */

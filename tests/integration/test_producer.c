@@ -197,6 +197,47 @@ static void a_delay_does_not_grow_when_the_request_is_sent_again(void **state)
 
 /* ---- refused ---- */
 
+static void is_no_job(const char *says, hf_job job)
+{
+    job.size = sizeof job;
+    detail[0] = '\0';
+    assert_int_equal(hf_job_check(&job, detail), HF_INVALID);
+    assert_string_equal(detail, says);
+}
+
+static void a_job_is_checked_without_a_producer(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        hf_job_check(&(hf_job){HF_JOB_INIT, .type = "t", .unique = "k"}, NULL), HF_OK);
+    is_no_job("expected a type, found none", (hf_job){.queue = "q"});
+    is_no_job("expected a unique key with on_conflict, found none",
+              (hf_job){.type = "t", .on_conflict = HF_ON_CONFLICT_NEXT});
+    is_no_job("expected a unique key with debounce, found none",
+              (hf_job){.type = "t", .debounce_ms = 1, .max_wait_ms = 1});
+    is_no_job("expected max_wait with debounce, found none",
+              (hf_job){.type = "t", .unique = "k", .debounce_ms = 1});
+    is_no_job("expected debounce with max_wait, found none",
+              (hf_job){.type = "t", .unique = "k", .max_wait_ms = 1});
+    is_no_job("expected no unique_until with debounce, found one",
+              (hf_job){.type = "t",
+                       .unique = "k",
+                       .debounce_ms = 1,
+                       .max_wait_ms = 1,
+                       .unique_until = HF_UNIQUE_UNTIL_START});
+    is_no_job(
+        "expected no delay and no time with debounce, found one",
+        (hf_job){
+            .type = "t", .unique = "k", .debounce_ms = 1, .max_wait_ms = 1, .at_ms = 1});
+    is_no_job("expected no unique_for with throttle, found one",
+              (hf_job){.type = "t", .unique = "k", .throttle_ms = 1, .unique_for_ms = 1});
+    is_no_job("expected no on_conflict but skip and next with throttle, found one",
+              (hf_job){.type = "t",
+                       .unique = "k",
+                       .throttle_ms = 1,
+                       .on_conflict = HF_ON_CONFLICT_REPLACE});
+}
+
 static void refuse(hf_err expected, const char *says, const hf_job *jobs, size_t n)
 {
     detail[0] = '\0';
@@ -692,6 +733,7 @@ int main(void)
         TEST(made_ids_rise_in_the_order_of_the_jobs),
         TEST(a_delay_counts_from_the_call),
         TEST(a_delay_does_not_grow_when_the_request_is_sent_again),
+        TEST(a_job_is_checked_without_a_producer),
         TEST(what_is_wrong_is_named_and_nothing_is_taken),
         TEST(a_call_over_the_bytes_of_a_batch_is_refused_whole),
         TEST(bad_options_are_named),

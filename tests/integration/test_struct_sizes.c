@@ -113,8 +113,12 @@ static void enqueue_sized(bool newer, size_t size, size_t result_size)
     }
     assert_int_equal(hf_enqueue_wait(producer, jobs, 2, (void *)results, 0, detail),
                      HF_OK); /* it existed */
+    assert_int_equal(hf_job_check(jobs, detail), HF_OK);
     if (newer) {
         set_unknown(jobs);
+        assert_int_equal(hf_job_check(jobs, detail), HF_INVALID);
+        assert_unknown("hf_job");
+        detail[0] = '\0';
         assert_int_equal(hf_enqueue_wait(producer, jobs, 2, NULL, 0, detail), HF_INVALID);
         assert_unknown("hf_job");
         detail[0] = '\0';

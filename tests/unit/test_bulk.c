@@ -167,10 +167,12 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
          "expected a duration with its unit (\"10s\") of at most 36525d for 'in'"},
         {"{\"type\":\"t\",\"in\":\"10\"}",
          "expected a duration with its unit (\"10s\") of at most 36525d for 'in'"},
-        {"{\"type\":\"t\",\"at\":1700000000}", "expected a time with its zone"},
+        {"{\"type\":\"t\",\"at\":1700000000}",
+         "expected a time from 1970 to 9999 with its zone"},
         {"{\"type\":\"t\",\"in\":\"36526d\"}",
          "expected a duration with its unit (\"10s\") of at most 36525d for 'in'"},
-        {"{\"type\":\"t\",\"at\":\"@253402300800\"}", "expected a time with its zone"},
+        {"{\"type\":\"t\",\"at\":\"@253402300800\"}",
+         "expected a time from 1970 to 9999 with its zone"},
         {"{\"type\":\"t\",\"in\":\"1s\",\"at\":\"@1\"}",
          "expected 'in' or 'at', found both"},
         {"{\"type\":\"t\",\"timeout\":\"0\"}",
@@ -203,7 +205,24 @@ static void a_bad_option_is_refused_with_what_was_expected(void **state)
         {"{\"type\":\"t\",\"start_within\":\"1s\",\"expired\":\"gone\"}",
          "expected drop or dead for 'expired'"},
         {"{\"type\":\"t\",\"expired\":\"dead\"}",
-         "expected 'start_within' with 'expired'"},
+         "expected 'start_within' with 'expired', found none"},
+        {"{\"type\":\"t\",\"expired\":\"drop\"}",
+         "expected 'start_within' with 'expired', found none"},
+        {"{\"type\":\"t\",\"unique_for\":\"5s\"}",
+         "expected 'unique' with 'unique_for', found none"},
+        {"{\"type\":\"t\",\"unique_until\":\"end\"}",
+         "expected 'unique' with 'unique_until', found none"},
+        {"{\"type\":\"t\",\"unique\":\"k\",\"debounce\":\"5s\"}",
+         "expected max_wait with debounce, found none"},
+        {"{\"type\":\"t\",\"unique\":\"k\",\"max_wait\":\"5s\"}",
+         "expected debounce with max_wait, found none"},
+        {"{\"type\":\"t\",\"unique\":\"k\",\"debounce\":\"1s\",\"max_wait\":\"5s\","
+         "\"in\":"
+         "\"1s\"}",
+         "expected no delay and no time with debounce, found one"},
+        {"{\"type\":\"t\",\"unique\":\"k\",\"throttle\":\"1s\",\"on_conflict\":"
+         "\"cancel\"}",
+         "expected no on_conflict but skip and next with throttle, found one"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         is_refused(cases[i][0], cases[i][1]);
