@@ -119,11 +119,15 @@ static void print_whole(const hf_schedule_info *s)
     hf_out_moment(s->last_ms, s->now_ms, last);
     hf_format_duration(s->catch_up_ms, catch_up);
     hf_format_duration(s->jitter_ms, jitter);
-    printf("id        %s\nqueue     %s\ntype      %s\nstate     %s%s\nwhen      ", s->id,
-           s->queue, s->type, state_of(s), s->of_file ? ", of a worker's file" : "");
+    printf("id        %s\nqueue     %s\ntype      ", s->id, s->queue);
+    hf_out_plain(stdout, s->type); /* another program may have written these */
+    printf("\nstate     %s%s\nwhen      ", state_of(s),
+           s->of_file ? ", of a worker's file" : "");
     hf_out_plain(stdout, when);
-    printf("\nnext      %s\nlast      %s%s%s\nmissed    %s", next, last,
-           s->job[0] != '\0' ? ", job " : "", s->job, missed_names[s->missed]);
+    printf("\nnext      %s\nlast      %s%s", next, last,
+           s->job[0] != '\0' ? ", job " : "");
+    hf_out_plain(stdout, s->job);
+    printf("\nmissed    %s", missed_names[s->missed]);
     if (s->missed == HF_MISSED_ALL)
         printf(" within %s", catch_up);
     printf("\noverlap   %s\njitter    %s\n", overlap_names[s->overlap], jitter);
@@ -370,12 +374,28 @@ static int check_add(const hf_cli *cli)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "cron add: expected either --cron or --every, found %s",
                           cron ? "both" : "none");
+    if (every && hf_argv_has(args, "tz"))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "cron add: expected --cron with --tz, found --every");
+    if (hf_argv_has(args, "catch-up") &&
+        hf_argv_number(args, "missed", HF_MISSED_ONCE) != HF_MISSED_ALL)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "cron add: expected --missed all with --catch-up, found %s",
+                          hf_argv_has(args, "missed") ? hf_argv_text(args, "missed")
+                                                      : "none");
     int code = hf_cli_check_name(cli, "a schedule's id", hf_argv_operand(args, 0));
     if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a type", hf_argv_operand(args, 1));
     if (code == HF_EXIT_OK && hf_cli_queue(cli) == NULL)
         code = HF_EXIT_DATA;
     return code;
+}
+
+/* 0 would be no end. */
+static int64_t end_of(const hf_argv *args)
+{
+    int64_t end_ms = hf_argv_number(args, "end", 0);
+    return end_ms == 0 && hf_argv_has(args, "end") ? 1 : end_ms;
 }
 
 static hf_schedule schedule_of(const hf_cli *cli, const hf_job *job)
@@ -394,7 +414,7 @@ static hf_schedule schedule_of(const hf_cli *cli, const hf_job *job)
         .catch_up_ms = hf_argv_number(args, "catch-up", 0),
         .jitter_ms = hf_argv_number(args, "jitter", 0),
         .start_ms = hf_argv_number(args, "start", 0),
-        .end_ms = hf_argv_number(args, "end", 0),
+        .end_ms = end_of(args),
         .limit = hf_argv_number(args, "limit", 0),
         .priority = job->priority,
         .expired = job->expired,
@@ -419,8 +439,10 @@ static int add_it(const hf_cli *cli, hf_admin *admin, const hf_schedule *schedul
     hf_out_moment(info.next_ms, info.now_ms, next);
     if (cli->json)
         print_json(&info);
-    else
+    else if (info.next_ms != 0)
         printf("%s: next tick %s\n", schedule->id, next);
+    else
+        printf("%s: %s, no tick follows\n", schedule->id, state_of(&info));
     return HF_EXIT_OK;
 }
 

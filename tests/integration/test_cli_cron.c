@@ -42,6 +42,59 @@ static void a_payload_has_the_bound_of_the_configuration(void **state)
     assert_int_equal(run_with(lines[0], "1234"), 0);
 }
 
+static void options_that_do_not_go_together_are_refused(void **state)
+{
+    static const char *const cases[][2] = {
+        {"cron add s t --every 1h --tz Europe/Berlin @",
+         "cron add: expected --cron with --tz, found --every\n"},
+        {"cron add s t --every 1h --catch-up 2h @",
+         "cron add: expected --missed all with --catch-up, found none\n"},
+        {"cron add s t --every 1h --catch-up 2h --missed skip @",
+         "cron add: expected --missed all with --catch-up, found skip\n"},
+        {"cron add s t --every 3651d @",
+         "--every: expected a duration with its unit (ms s "
+         "m h d) from 100ms to 3650d, found '3651d'\n"},
+        {"cron add s t --every 1h --cron @daily @",
+         "cron add: expected either --cron or --every, found both\n"},
+        {"cron add s t @", "cron add: expected either --cron or --every, found none\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hf_try_run(cases[i][0], 64);
+        hf_try_has(fixture->err, cases[i][1]);
+    }
+    assert_string_equal(hf_fixture_command(&fixture->redis, "KEYS *"), "");
+    hf_try_run("cron add s t --every 1h --catch-up 2h --missed all @", 0);
+}
+
+static void a_schedule_without_a_tick_is_told(void **state)
+{
+    (void)state;
+    hf_try_run("cron add s t --every 1h --end @0 @", 0);
+    assert_string_equal(fixture->out, "s: ended, no tick follows\n");
+    hf_try_run("cron add s t --every 1h --end 2001-01-01T00:00:00Z @", 0);
+    assert_string_equal(fixture->out, "s: ended, no tick follows\n");
+    hf_try_run("cron add s t --every 1h @", 0);
+    hf_try_run("cron pause s @", 0);
+    hf_try_run("cron add s t --every 2h @", 0);
+    assert_string_equal(fixture->out, "s: paused, no tick follows\n");
+}
+
+static void what_others_wrote_is_no_command_to_a_terminal(void **state)
+{
+    (void)state;
+    hf_try_run("cron add s t --every 1h @", 0);
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:cron s %s",
+                             "{\"every\":500,\"job\":{\"type\":\"a\\u001b[2Jb\"}}\n");
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:cron_state s %s",
+                             "{\"gen\":\"1\",\"job\":\"j\\u001b[2J\"}");
+    hf_try_run("cron show s @", 0);
+    hf_try_has(fixture->out, "type      a [2Jb\n");
+    assert_null(strchr(fixture->out, 0x1b));
+    hf_try_run("cron list @", 0);
+    assert_null(strchr(fixture->out, 0x1b));
+}
+
 /* ---- list ---- */
 
 static void schedules_are_listed_in_pages(void **state)
@@ -124,6 +177,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_payload_comes_from_standard_input),
         TEST(a_payload_has_the_bound_of_the_configuration),
+        TEST(options_that_do_not_go_together_are_refused),
+        TEST(a_schedule_without_a_tick_is_told),
+        TEST(what_others_wrote_is_no_command_to_a_terminal),
         TEST(schedules_are_listed_in_pages),
         TEST(a_place_in_the_list_has_a_queue_and_an_id),
         TEST(ticks_rise_until_the_last_time_there_is),
