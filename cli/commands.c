@@ -442,7 +442,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_cron_remove,
      .section = "schedules",
      .help = "remove a schedule; its jobs stay",
-     .more = "One that a worker's file names comes back after a change of the file."},
+     .more = "One that a worker's file names comes back only when its entry in the file "
+             "has changed, for example by another rev."},
     {.name = "cron pause",
      .operands = "ID",
      .min_operands = 1,

@@ -135,8 +135,8 @@ static void print_whole(const hf_schedule_info *s)
     printf("ticks     accepted %" PRId64, s->accepted);
     if (s->limit != 0)
         printf(" of %" PRId64, s->limit);
-    printf("  skipped %" PRId64 "  dropped %" PRId64 "\npayload   %zu bytes\n",
-           s->skipped, s->dropped, s->payload_len);
+    printf("  skipped %" PRId64 "  dropped %" PRId64 "\npayload   %zu byte%s\n",
+           s->skipped, s->dropped, s->payload_len, s->payload_len == 1 ? "" : "s");
 }
 
 /* ---- list ---- */
@@ -314,10 +314,24 @@ int hf_cmd_cron_show(hf_cli *cli)
     return act_on(cli, show);
 }
 
+/* What has become of it. */
+static void tell(const hf_cli *cli, const char *queue, const char *id,
+                 const char *outcome)
+{
+    if (cli->json)
+        hf_out_json(stdout, json_pack("{s:s, s:s, s:s}", "id", id, "queue", queue,
+                                      "outcome", outcome));
+    else
+        printf("%s: %s\n", id, outcome);
+}
+
 static hf_err pause_it(const hf_cli *cli, hf_admin *admin, const char *queue,
                        const char *id)
 {
-    return hf_admin_schedule_pause(admin, queue, id, true, cli->detail);
+    hf_err err = hf_admin_schedule_pause(admin, queue, id, true, cli->detail);
+    if (err == HF_OK)
+        tell(cli, queue, id, "paused");
+    return err;
 }
 
 int hf_cmd_cron_pause(hf_cli *cli)
@@ -328,7 +342,10 @@ int hf_cmd_cron_pause(hf_cli *cli)
 static hf_err resume_it(const hf_cli *cli, hf_admin *admin, const char *queue,
                         const char *id)
 {
-    return hf_admin_schedule_pause(admin, queue, id, false, cli->detail);
+    hf_err err = hf_admin_schedule_pause(admin, queue, id, false, cli->detail);
+    if (err == HF_OK)
+        tell(cli, queue, id, "resumed");
+    return err;
 }
 
 int hf_cmd_cron_resume(hf_cli *cli)
@@ -339,7 +356,10 @@ int hf_cmd_cron_resume(hf_cli *cli)
 static hf_err remove_it(const hf_cli *cli, hf_admin *admin, const char *queue,
                         const char *id)
 {
-    return hf_admin_schedule_remove(admin, queue, id, cli->detail);
+    hf_err err = hf_admin_schedule_remove(admin, queue, id, cli->detail);
+    if (err == HF_OK)
+        tell(cli, queue, id, "removed");
+    return err;
 }
 
 int hf_cmd_cron_remove(hf_cli *cli)

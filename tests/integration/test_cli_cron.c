@@ -143,6 +143,25 @@ static void a_place_in_the_list_has_a_queue_and_an_id(void **state)
     hf_try_run("cron list --limit 1001 @", 64);
 }
 
+/* ---- changes ---- */
+
+static void each_change_says_what_it_has_done(void **state)
+{
+    (void)state;
+    hf_try_run("cron add s t x --every 1h @", 0);
+    hf_try_run("cron show s @", 0);
+    hf_try_has(fixture->out, "payload   1 byte\n");
+    hf_try_run("cron pause s @", 0);
+    assert_string_equal(fixture->out, "s: paused\n");
+    hf_try_run("cron resume s --json @", 0);
+    assert_string_equal(fixture->out,
+                        "{\"id\":\"s\",\"queue\":\"default\",\"outcome\":\"resumed\"}\n");
+    hf_try_run("cron remove s @", 0);
+    assert_string_equal(fixture->out, "s: removed\n");
+    hf_try_run("cron remove s @", 1);
+    assert_string_equal(fixture->out, "");
+}
+
 /* ---- next ---- */
 
 static void ticks_rise_until_the_last_time_there_is(void **state)
@@ -182,6 +201,7 @@ int main(void)
         TEST(what_others_wrote_is_no_command_to_a_terminal),
         TEST(schedules_are_listed_in_pages),
         TEST(a_place_in_the_list_has_a_queue_and_an_id),
+        TEST(each_change_says_what_it_has_done),
         TEST(ticks_rise_until_the_last_time_there_is),
         TEST(the_first_time_there_is_has_a_tick_after_it),
     };
