@@ -277,8 +277,9 @@ static const hf_command commands[] = {
      .more =
          "Prints a line for each reason, the most important one first. With --json "
          "it prints one object with all figures, whose \"reasons\" are the words at "
-         "the beginnings of the lines: dead, done, cancelling, running, retry, delayed, "
-         "paused, clock, no_worker, no_worker_for_type, locked, max_running, rate, "
+         "the beginnings of the lines: dead, done, parked, cancelling, running, retry, "
+         "delayed, paused, clock, no_worker, no_worker_for_type, locked, max_running, "
+         "rate, "
          "busy, behind, expires, suspect; none: it starts at any moment."},
     {.name = "job retry",
      .operands = "ID",

@@ -90,7 +90,7 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
                           "removes it",
                           job.id, job.id, hf_job_queue_words(cli).text);
     case HF_GONE:
-        return hf_job_not_found(cli, job.queue);
+        return hf_job_gone(cli, &job);
     default:
         return hf_cli_fail(cli, err, cli->detail);
     }
@@ -149,7 +149,7 @@ static int retry(const hf_cli *cli, hf_admin *admin)
                           "%s is dead, and stays so: another job holds its unique key",
                           job.id);
     if (err == HF_GONE)
-        return hf_job_not_found(cli, job.queue);
+        return hf_job_gone(cli, &job);
     return err == HF_OK ? tell(cli, &job, "retried", "due now")
                         : hf_cli_fail(cli, err, cli->detail);
 }

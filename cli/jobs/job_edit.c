@@ -44,7 +44,7 @@ static int tell(const hf_cli *cli, hf_err err, const hf_job_info *job)
         return hf_cli_say(cli, HF_EXIT_NO, "",
                           "%s is parked: enqueue it again with its unique key", job->id);
     if (err == HF_GONE)
-        return hf_job_not_found(cli, job->queue);
+        return hf_job_gone(cli, job);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
     if (cli->json)

@@ -39,6 +39,15 @@ int hf_job_not_found(const hf_cli *cli, const char *queue)
                       queue != NULL ? "'" : "");
 }
 
+int hf_job_gone(const hf_cli *cli, const hf_job_info *job)
+{
+    return job->state == HF_STATE_DONE
+               ? hf_cli_say(cli, HF_EXIT_NO, "holdfast job result ID prints its result",
+                            "%s is done: only 'holdfast job delete %s%s' changes it",
+                            job->id, job->id, hf_job_queue_words(cli).text)
+               : hf_job_not_found(cli, job->queue);
+}
+
 /* ---- in every queue ---- */
 
 typedef struct finding {

@@ -23,4 +23,8 @@ hf_queue_words hf_job_queue_words(const hf_cli *cli);
 /* Says that there is no such job (any more), and gives what the command ends with. */
 int hf_job_not_found(const hf_cli *cli, const char *queue);
 
+/* The same of a job that was found, and that a change did not find: it was done and kept,
+ * or has gone since. */
+int hf_job_gone(const hf_cli *cli, const hf_job_info *job);
+
 #endif

@@ -148,6 +148,13 @@ static void kept_jobs_are_listed_shown_explained_and_deleted(void **state)
     assert_int_equal(hf_try_figure("other", "kept"), 0);
     hf_try_run("queue show default @", 0);
     hf_try_has(fixture->out, "  kept      1 done job");
+    hf_try_run("job cancel one @", 1);
+    assert_string_equal(fixture->err, "holdfast: one is done: only 'holdfast job delete "
+                                      "one' changes it\n");
+    hf_try_run("job retry one @ -q default", 1);
+    hf_try_has(fixture->err, "one is done: only 'holdfast job delete one -q default' ");
+    hf_try_run("job edit one x @", 1);
+    hf_try_has(fixture->err, "one is done: ");
     hf_try_run("job show two @", 1);
     hf_try_run("doctor @", 0);
     hf_try_run("job delete one @ --yes", 0);
