@@ -73,6 +73,15 @@ static unsigned count_shards(hf_admin *admin, const char *queue)
     return err == HF_OK ? n : 0;
 }
 
+/* Only a help, too. */
+static bool follows_dead(hf_admin *admin, const hf_job_info *job)
+{
+    hf_job_info holder = {HF_JOB_INFO_INIT};
+    return job->follows[0] != '\0' &&
+           hf_admin_job(admin, job->queue, job->follows, &holder, NULL, NULL) == HF_OK &&
+           holder.state == HF_STATE_DEAD;
+}
+
 /* ---- --json ---- */
 
 static json_t *holders(const hf_job_why *why)
@@ -146,8 +155,11 @@ static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *wh
         if (reasons[i] == HF_REASON_MAX_RUNNING || reasons[i] == HF_REASON_RATE)
             shards = count_shards(admin, why->job->queue);
     }
-    const hf_why_say say = {
-        .why = why, .with_queue = words.text, .types = got.types, .shards = shards};
+    const hf_why_say say = {.why = why,
+                            .with_queue = words.text,
+                            .types = got.types,
+                            .shards = shards,
+                            .follows_dead = follows_dead(admin, why->job)};
     for (size_t i = 0; i < n; i++)
         hf_why_say_reason(&say, reasons[i]);
 }

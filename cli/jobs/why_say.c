@@ -110,6 +110,12 @@ static void say_waiting(const hf_why_say *t, bool failed)
 static void say_parked(const hf_why_say *t)
 {
     const hf_job_info *job = t->why->job;
+    if (t->follows_dead) {
+        printf("it follows %s, which is dead and holds its unique key until it is done "
+               "or removed: 'holdfast job retry %s%s' or 'holdfast job delete %s%s'\n",
+               job->follows, job->follows, t->with_queue, job->follows, t->with_queue);
+        return;
+    }
     printf(
         "it follows %s, which holds its unique key, and is due when that one has ended: "
         "'holdfast job why %s%s' tells more\n",

@@ -9,6 +9,7 @@ typedef struct hf_why_say {
     const char *with_queue; /* " -q Q" for the commands that are named, or "" */
     const char *types;      /* what the live workers of its queue take: "a, b", or "" */
     unsigned shards;        /* of its queue: a limit is that of one of them; 0: whole */
+    bool follows_dead;      /* it is parked, and the holder of its unique key is dead */
 } hf_why_say;
 
 /* Prints one line: the word, and the sentence. */

@@ -288,6 +288,21 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
                "queue 'default' may start 1 job in 1h, and the next one at 20");
 }
 
+static void why_says_how_a_dead_holder_frees_its_key(void **state)
+{
+    (void)state;
+    start_worker();
+    hf_try_run("enqueue bad @ --id d1 --unique k --unique-until done --wait", 1);
+    hf_try_run("enqueue good @ --id next --unique k --on-conflict next", 0);
+    assert_why("next", "parked");
+    hf_try_has(fixture->out,
+               "it follows d1, which is dead and holds its unique key until "
+               "it is done or removed: 'holdfast job retry d1' or "
+               "'holdfast job delete d1'\n");
+    hf_try_run("job delete d1 @ --yes", 0);
+    EVENTUALLY(15000, hf_try_figure("default", "done") == 1);
+}
+
 /* Both ids belong to one shard. */
 static void why_tells_the_limit_of_a_shard(void **state)
 {
@@ -398,6 +413,7 @@ int main(void)
         TEST(why_says_that_a_holder_is_gone),
         TEST(why_has_every_figure_in_its_object),
         TEST(why_tells_a_failed_attempt_a_rate_and_a_death),
+        TEST(why_says_how_a_dead_holder_frees_its_key),
         TEST(why_tells_the_limit_of_a_shard),
         TEST(workers_are_shown_while_they_live),
         TEST(workers_that_fell_silent_are_shown_too_the_old_ones_on_demand),
