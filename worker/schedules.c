@@ -172,9 +172,25 @@ static bool is_here(const hf_served *served, const hf_plan_schedule *schedule)
            hf_shard_of_id(schedule->id, whole->n_shards) == served->shard;
 }
 
+/* One request; its schedule may have left the file when the answer comes. */
+typedef struct put_call {
+    hf_served *served;
+    char id[HF_ID_SIZE];
+} put_call;
+
+static void report_written(hf_served *served, const char *id)
+{
+    const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                   {.key = "schedule", .text = id}};
+    if (served->worker->phase != HF_ENDED)
+        hf_report(served->worker, HF_LOG_INFO, "Redis knows a schedule of the file",
+                  fields, HF_COUNT(fields));
+}
+
 static void on_put(const hf_answer *answer, void *arg)
 {
-    hf_served *served = arg;
+    put_call *call = arg;
+    hf_served *served = call->served;
     bool written = false;
     hf_err err = hf_cron_put_read(answer, &written);
     if (err != HF_OK && err != HF_SHARDED)
@@ -188,9 +204,9 @@ static void on_put(const hf_answer *answer, void *arg)
         served->puts_err = HF_OK;
         hf_site_registered(served, err, answer->detail);
     }
-    if (written && served->worker->phase != HF_ENDED)
-        hf_report_text(served->worker, HF_LOG_INFO, "Redis knows a schedule of the file",
-                       "queue", served->queue.name);
+    if (written)
+        report_written(served, call->id);
+    free(call);
 }
 
 static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const char *file)
@@ -208,10 +224,17 @@ static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const cha
         return HF_OK; /* it was checked: its zone has gone since, and that is logged */
     if (!hf_ticks_next(&def.ticks, hf_server_now(served->site->redis), &args.next_ms))
         args.next_ms = 0;
+    put_call *call = malloc(sizeof *call);
+    if (call == NULL)
+        return HF_NOMEM;
+    call->served = served;
+    snprintf(call->id, sizeof call->id, "%s", schedule->id);
     hf_err err =
-        hf_op_cron_put(served->site->client, &served->queue, &args, on_put, served);
+        hf_op_cron_put(served->site->client, &served->queue, &args, on_put, call);
     served->requests += err == HF_OK ? 1 : 0;
     served->puts += err == HF_OK ? 1 : 0;
+    if (err != HF_OK)
+        free(call);
     return err;
 }
 

@@ -47,12 +47,17 @@ int hf_cmd_check(hf_cli *cli)
     size_t handlers = cli->config->n_handlers;
     size_t queues =
         cli->config->n_queues == 0 ? 1 : cli->config->n_queues; /* `default` */
+    size_t schedules = cli->config->n_schedules;
+    char more[48] = "";
+    if (schedules > 0)
+        snprintf(more, sizeof more, ", schedules: %zu", schedules);
     if (cli->json)
-        hf_out_json(stdout, json_pack("{s:o, s:b, s:I, s:I}", "file", hf_out_text(file),
-                                      "ok", 1, "queues", (json_int_t)queues, "handlers",
-                                      (json_int_t)handlers));
+        hf_out_json(stdout,
+                    json_pack("{s:o, s:b, s:I, s:I, s:I}", "file", hf_out_text(file),
+                              "ok", 1, "queues", (json_int_t)queues, "handlers",
+                              (json_int_t)handlers, "schedules", (json_int_t)schedules));
     else
-        printf("%s: good (queues: %zu, handlers: %zu%s)\n", file, queues, handlers,
-               handlers == 0 ? ", which a worker needs" : "");
+        printf("%s: good (queues: %zu, handlers: %zu%s%s)\n", file, queues, handlers,
+               handlers == 0 ? ", which a worker needs" : "", more);
     return HF_EXIT_OK;
 }

@@ -188,6 +188,22 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
     end_by(SIGTERM, 0);
 }
 
+static void the_log_and_check_tell_of_the_schedules_of_the_file(void **state)
+{
+    (void)state;
+    hf_cli_fixture_put(fixture, "w.yaml",
+                       HANDLERS "schedules: [{id: one, every: 1h, type: good}, {id: two, "
+                                "every: 1h, type: good}]\n");
+    assert_int_equal(run("check -c w.yaml"), 0);
+    assert_non_null(strstr(fixture->out, ", schedules: 2)\n"));
+    assert_int_equal(run("check -c w.yaml --json"), 0);
+    assert_non_null(strstr(fixture->out, ",\"schedules\":2}"));
+    hf_try_worker("worker @ -c w.yaml");
+    EVENTUALLY(15000, hf_try_logged("msg=\"Redis knows a schedule of the file\" "
+                                    "queue=default schedule=one\n"));
+    EVENTUALLY(15000, hf_try_logged(" queue=default schedule=two\n"));
+}
+
 static void burst_ends_when_nothing_is_left(void **state)
 {
     (void)state;
@@ -282,6 +298,7 @@ int main(void)
         TEST(hup_reads_the_file_again_and_a_bad_one_changes_nothing),
         TEST(a_reload_that_is_ignored_leaves_the_log_as_it_is),
         TEST(hup_brings_queues_and_handlers_but_the_command_line_holds),
+        TEST(the_log_and_check_tell_of_the_schedules_of_the_file),
         TEST(burst_ends_when_nothing_is_left),
 #ifndef HF_SANITIZED
         TEST(memory_for_large_payloads_is_given_back),
