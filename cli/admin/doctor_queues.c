@@ -8,6 +8,8 @@
 #include "base/id.h"
 #include "cli/admin/doctor.h"
 
+enum { SCHEDULES = 1000 }; /* of a queue: so many are looked at */
+
 /* ---- the audit ---- */
 
 static void on_finding(const hf_finding *finding, void *arg)
@@ -71,6 +73,33 @@ static void look_at_service(hf_doctor *d, const hf_queue_stats *s)
     }
 }
 
+static void on_schedule(const hf_schedule_info *schedule, void *arg)
+{
+    *(size_t *)arg += schedule->next_ms != 0 && schedule->next_ms < schedule->now_ms;
+}
+
+/* Ticks wait for a worker, and are dropped when they are missed. */
+static void look_at_schedules(hf_doctor *d, const hf_queue_stats *s)
+{
+    char text[HF_DOCTOR_TEXT];
+    size_t n = 0;
+    if (!s->paused && s->workers > 0)
+        return;
+    hf_err err = hf_admin_schedules(d->admin, s->queue, NULL, SCHEDULES, on_schedule, &n,
+                                    d->cli->detail);
+    if (err != HF_OK || n == 0)
+        return; /* what cannot be read the audit has told */
+    snprintf(text, sizeof text,
+             "no live worker serves it, and %zu of its schedules %s late", n,
+             plural((int64_t)n, "is", "are"));
+    if (s->paused)
+        hf_doctor_note(d, "%s is paused, and %zu of its schedules %s late", s->queue, n,
+                       plural((int64_t)n, "is", "are"));
+    else
+        hf_doctor_by_hand(d, "unserved", s->queue, text,
+                          "start a worker that names this queue: holdfast worker");
+}
+
 static hf_err look_at_queue(hf_doctor *d, const char *name)
 {
     size_t found = 0;
@@ -90,9 +119,10 @@ static hf_err look_at_queue(hf_doctor *d, const char *name)
     if (d->fix)
         return HF_OK;
     err = hf_admin_stats(d->admin, name, &stats, d->cli->detail);
-    if (err == HF_OK)
+    if (err == HF_OK) {
         look_at_service(d, &stats);
-    else if (err != HF_REDIS) /* then the audit has told why */
+        look_at_schedules(d, &stats);
+    } else if (err != HF_REDIS) /* then the audit has told why */
         return hf_doctor_unreadable(d, name, err);
     return HF_OK;
 }

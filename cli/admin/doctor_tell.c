@@ -106,8 +106,10 @@ static void print_text(const hf_doctor *d, const hf_finding *f, const meaning *m
     printf("%s: ", about(d));
     if (f->invariant > 0)
         printf("I%d: ", f->invariant);
-    hf_out_plain(stdout, f->id);
-    printf(": ");
+    if (d->queue == NULL || strcmp(f->id, d->queue) != 0) {
+        hf_out_plain(stdout, f->id);
+        printf(": ");
+    }
     hf_out_plain(stdout, f->text);
     putchar('\n');
     if (first)

@@ -14,7 +14,7 @@
 #include "cli/common/priority.h"
 #include "cli/out.h"
 
-enum { PAGE = 50 };
+enum { PAGE = 50, LATE_MS = 2000 /* a worker takes a tick at once */ };
 
 static const char *const missed_names[] = {"once", "all", "skip"};
 static const char *const overlap_names[] = {"skip", "allow", "cancel"};
@@ -124,8 +124,11 @@ static void print_whole(const hf_schedule_info *s)
     printf("\nstate     %s%s\nwhen      ", state_of(s),
            s->of_file ? ", of a worker's file" : "");
     hf_out_plain(stdout, when);
-    printf("\nnext      %s\nlast      %s%s", next, last,
-           s->job[0] != '\0' ? ", job " : "");
+    printf("\nnext      %s", next);
+    if (s->next_ms != 0 && s->now_ms - s->next_ms > LATE_MS)
+        printf(": 'holdfast queue show %s' tells whether it is paused or has no workers",
+               s->queue);
+    printf("\nlast      %s%s", last, s->job[0] != '\0' ? ", job " : "");
     hf_out_plain(stdout, s->job);
     printf("\nmissed    %s", missed_names[s->missed]);
     if (s->missed == HF_MISSED_ALL)

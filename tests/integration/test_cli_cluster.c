@@ -93,8 +93,7 @@ static void a_queue_that_moves_is_named_and_the_others_are_looked_at(void **stat
     hf_try_has(hf_try_fixture.err, text);
     run("doctor", "", 1);
     (void)snprintf(text, sizeof text,
-                   "%s: %s: no node of the cluster serves it at the moment\n", queues[0],
-                   queues[0]);
+                   "\n%s: no node of the cluster serves it at the moment\n", queues[0]);
     hf_try_has(hf_try_fixture.out, text);
     expect_all_looked_at();
     hf_cluster_move_end(&nodes, slot, &nodes.nodes[1]);

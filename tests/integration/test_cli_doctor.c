@@ -113,11 +113,30 @@ static void a_queue_without_workers_is_found_and_a_paused_one_noted(void **state
                "note: no live worker serves default, and 1 job will be due");
     enqueue("now", "");
     hf_try_run("doctor @", 1);
-    hf_try_has(fixture->out, "no live worker serves it, and 1 job is due");
+    hf_try_has(fixture->out, "default: no live worker serves it, and 1 job is due");
+    assert_null(strstr(fixture->out, "default: default: "));
     hf_try_has(fixture->out, "by hand: start a worker");
     hf_try_run("queue pause default @", 0);
     hf_try_run("doctor @", 0);
     hf_try_has(fixture->out, "note: default is paused, and 2 jobs wait in it");
+}
+
+static void schedules_without_workers_are_found_when_they_are_late(void **state)
+{
+    (void)state;
+    hf_try_run("cron add calm t --every 365d @", 0);
+    hf_try_run("doctor @", 0);
+    hf_try_run("cron add hasty t --every 100ms @", 0);
+    EVENTUALLY(15000, hf_cli_fixture_run(fixture, "doctor @", NULL, NULL) == 1);
+    hf_try_has(fixture->out,
+               "default: no live worker serves it, and 1 of its schedules is late\n");
+    EVENTUALLY(15000,
+               hf_cli_fixture_run(fixture, "cron show hasty @", NULL, NULL) == 0 &&
+                   strstr(fixture->out, " ago): 'holdfast queue show default' tells "
+                                        "whether it is paused or has no workers\n"));
+    hf_try_run("queue pause default @", 0);
+    hf_try_run("doctor @", 0);
+    hf_try_has(fixture->out, "note: default is paused, and 1 of its schedules is late\n");
 }
 
 static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
@@ -166,6 +185,7 @@ int main(void)
         TEST(what_others_wrote_does_not_spoil_the_lines),
         TEST(a_queue_without_workers_is_found_and_a_paused_one_noted),
         TEST(at_a_terminal_it_shows_how_far_it_is),
+        TEST(schedules_without_workers_are_found_when_they_are_late),
         TEST(one_queue_may_be_broken_and_the_others_are_looked_at),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);
