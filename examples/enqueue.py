@@ -17,8 +17,10 @@ def script(r, name):
 
 
 def enqueue(r, queue, job_type, payloads, delay_ms=0, **options):
-    """Options are fields of the record (docs/keys.md). Returns the ids of the new jobs. All of them are accepted, or none: the script checks what it
-    is given, and redis.ResponseError says what it refuses (`ERR holdfast: job 1: expected ...`)."""
+    """Options are fields of the record (docs/keys.md). Returns the ids of the jobs: of a job whose
+    unique key was taken, that of the job that stands for it. All of them are accepted, or none: the
+    script checks what it is given, and redis.ResponseError says what it refuses
+    (`ERR holdfast: job 1: expected ...`)."""
     script(r, "register")(keys=["hf:{/}:"], args=[queue])  # tools find the queue by it
     ids, jobs = [], []
     for payload in payloads:
@@ -28,13 +30,17 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0, **options):
     name = "enqueue_with" if options else "enqueue"
     send = lambda tag: script(r, name)(keys=[f"hf:{{{tag}}}:"], args=["", 0, 0, 0, 0, *jobs])
     try:
-        send(queue)
+        answer = send(queue)
     except redis.ResponseError as refused:  # SHARDED holdfast: 4 wide/0-2 wide/1-0 ...
         if not str(refused).startswith("SHARDED "):
             raise
         tags, key = str(refused).split()[3:], options.get("unique")
-        send(random.choice(tags) if key is None else  # any shard: these ids are new
-             tags[binascii.crc_hqx(key.encode(), 0) % len(tags)])  # that of the unique key
+        answer = send(random.choice(tags) if key is None else  # any shard: these ids are new
+                      tags[binascii.crc_hqx(key.encode(), 0) % len(tags)])  # that of the unique key
+    met = answer[4] if len(answer) > 4 else []  # the holders of unique keys, four values for each
+    for place, what, other in zip(met[::4], met[1::4], met[2::4]):
+        if what != b"parked":  # skipped or replaced: it was not accepted under its own id
+            ids[int(place) - 1] = other.decode()
     return ids
 
 
@@ -49,5 +55,5 @@ r = connect(os.environ.get("REDIS_URL", "redis://localhost:6379/0"))
 words, options = sys.argv[3:], {}
 while words and words[0].startswith("--"):
     key, _, value = words.pop(0)[2:].partition("=")
-    options[key] = int(value) if value.isdigit() else value
+    options[key] = int(value) if value.isdigit() and key != "unique" else value
 print(*enqueue(r, sys.argv[1], sys.argv[2], words, **options), sep="\n")

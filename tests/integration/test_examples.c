@@ -309,6 +309,24 @@ static void python_gives_jobs_options(void **state)
     (void)hf_fixture_command(&redis, "FLUSHALL");
 }
 
+static void python_gets_the_id_of_the_job_that_stands_for_one(void **state)
+{
+    (void)state;
+    char first[HF_ID_SIZE];
+    skip_without("/usr/bin/python3", "import redis");
+    assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default", "t",
+                         "--unique=7", "one"),
+                     0);
+    (void)snprintf(first, sizeof first, "%.26s", text);
+    assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default", "t",
+                         "--unique=7", "two", "three"),
+                     0);
+    assert_memory_equal(text, first, 26);
+    assert_memory_equal(text + 27, first, 26);
+    assert_int_equal(hf_fixture_number(&redis, "HLEN hf:{default}:jobs"), 1);
+    (void)hf_fixture_command(&redis, "FLUSHALL");
+}
+
 static void python_finds_the_shards_of_a_queue(void **state)
 {
     static hf_shards shards;
@@ -365,6 +383,7 @@ int main(void)
         CASE(the_python_handler_gives_each_verdict),
         CASE(jobs_from_python_are_as_good_as_any),
         CASE(python_gives_jobs_options),
+        CASE(python_gets_the_id_of_the_job_that_stands_for_one),
         CASE(python_finds_the_shards_of_a_queue),
         CASE(the_sale_sells_each_item_once_in_spite_of_deaths),
         CASE(a_guarded_store_refuses_a_holder_that_lost_the_lock),
