@@ -289,11 +289,11 @@ if at > 0 and at <= now then
   local limited = m and (m.max_running > 0 or m.rate > 0)
   local others = call('ZCOUNT', WORKERS, stamp, '+inf') - 1
   local due_now = others > 0 and not limited and call('ZCOUNT', SCHEDULE, '-inf', stamp) or 0
-  if levelled then
+  if levelled and others > 0 and not limited then
     due_now = due_now + call('ZCOUNT', SCHEDULE .. ':h', '-inf', stamp)
       + call('ZCOUNT', SCHEDULE .. ':l', '-inf', stamp)
   end
-  left = (others <= 0 or not limited and due_now > max * others) and 1 or 0
+  left = (others <= 0 or due_now > max * others) and 1 or 0
 end
 answer[4], answer[5] = at, ticks and { left, ticks } or left
 return answer
