@@ -2,19 +2,24 @@
 --
 -- Takes args, n, uses. Gives codes: of those that are known, by their places.
 local codes
-local sets, beside = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, '[lu]')
+local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, '[lu]'), nil
+if beside then
+  local high, low, parked = SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked'
+  others = not string.find(uses, 'l', 1, true) and { parked }
+    or string.find(uses, 'u', 1, true) and { high, low, parked } or { high, low }
+end
 if sets > 0 or beside then
-  local ids, set, code, others = {}, SCHEDULE, EXISTS, {}
-  if beside then
-    others = { SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked' }
-  end
+  local ids, set, code = {}, SCHEDULE, EXISTS
   for k = 1, n do
     ids[k] = args[3 + 3 * k]
   end
-  for place = 1, 3 + #others do
-    if n < 8 or sets == 3 or call('EXISTS', set) == 1 then
+  for place = 1, others and 3 + #others or 3 do
+    if n == 1 then -- a command whose answer is no table
+      codes = call('ZSCORE', set, ids[1]) and { code } or codes
+    elseif n < 8 or sets == 3 or call('EXISTS', set) == 1 then
       for from = 1, n, SLICE do
-        local scores = call('ZMSCORE', set, unpack(ids, from, math.min(from + SLICE - 1, n)))
+        local to = from + SLICE - 1
+        local scores = call('ZMSCORE', set, unpack(ids, from, to < n and to or n))
         for k = 1, #scores do
           if scores[k] then
             codes = codes or {}
@@ -27,7 +32,7 @@ if sets > 0 or beside then
       set, code = RUNNING, RUNS
     elseif place == 2 then
       set, code = DEAD, IS_DEAD
-    else
+    elseif others then
       set, code = others[place - 2], EXISTS
     end
   end
