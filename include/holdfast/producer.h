@@ -114,7 +114,7 @@ typedef struct hf_job {
     int64_t unique_for_ms; /* 0: none; the key is taken for so long after its acceptance,
                               also when the job is done */
     int64_t debounce_ms;   /* 0: none; due so long after the last of these jobs with its
-                              key,   which replaces the one before, */
+                              key, which replaces the one before, */
     int64_t max_wait_ms;   /* but so long after the first one at the latest; required */
     int64_t throttle_ms;   /* 0: none; as unique_for_ms, with SKIP or NEXT: at most one in
                               this time */
