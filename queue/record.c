@@ -156,9 +156,16 @@ static void add_text(hf_buf *out, const char *text)
 void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
 {
     char head[HEADER_SIZE];
-    size_t type_len = strlen(job->type);
+    size_t type_len = strlen(job->type), at = 0;
     HF_ASSERT(type_len <= HF_NAME_MAX);
-    size_t at = put(head, 0, "{\"type\":\"", 9);
+    hf_buf_add(out, "{", 1);
+    if (job->unique !=
+        NULL) { /* first: enqueue_with finds it there without reading the line */
+        hf_buf_add(out, "\"unique\":\"", 10);
+        add_text(out, job->unique);
+        hf_buf_add(out, "\",", 2);
+    }
+    at = put(head, at, "\"type\":\"", 8);
     at = put(head, at, job->type, type_len);
     at = put(head, at, "\"", 1);
     if (created_ms != 0)
@@ -171,12 +178,6 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
         at = put_number(head, at, ",\"keep\":", job->keep_ms);
     if (hf_record_has_options(job))
         at = put_options(head, at, job);
-    if (job->unique != NULL) {
-        at = put(head, at, ",\"unique\":\"", 11);
-        hf_buf_add(out, head, at);
-        add_text(out, job->unique);
-        at = put(head, 0, "\"", 1);
-    }
     at = put(head, at, "}\n", 2);
     hf_buf_add(out, head, at);
     if (job->payload_len != 0)

@@ -58,14 +58,7 @@ for k = 1, n do
 end
 --- @step "lib/refused.lua"
 
-if now < high then
-  call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
-  --- @include "lib/open_writes.lua"
-  --- @include "lib/later.lua"
-  for j = 1, 2 * new, 2 do
-    times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
-  end
-end
+--- @step "lib/due_later.lua"
 for i = 1, 2 * new, SLICE do
   local to = math.min(i + SLICE - 1, 2 * new)
   call('HSET', JOBS, unpack(records, i, to))

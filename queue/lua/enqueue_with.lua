@@ -31,7 +31,6 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/slice.lua"
 --- @include "lib/high.lua"
---- @include "lib/put_jobs.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', true
@@ -46,8 +45,9 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 --- @step "lib/known.lua"
 
 -- 1. Read the options of each job.
-local records, heads, dues, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
-local places, keyed, conflicts = {}, false, nil
+local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
+local options_of, homes, expiring, usual = {}, nil, false, true
+local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, its entry, ...}
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
@@ -55,30 +55,25 @@ for k = 1, n do
   --- @step "lib/named_twice.lua"
   if not known then
     --- @step "lib/due.lua"
+    --- @step "lib/read_options.lua"
     local j = 2 * new + 1
     records[j], records[j + 1] = id, record
+    times[j], times[j + 1] = due, id
     new, last, big = new + 1, id, big or #record > BIG_BYTES
-    heads[new], dues[new], places[new] = cjson.decode(string.match(record, '^[^\n]*')), due, k
-    keyed = keyed or heads[new].unique
+    heads[new] = options
+    if key then
+      keyed = keyed + 1
+      named[keyed], entries[2 * keyed - 1], entries[2 * keyed] = key, key, id .. ' e 0 0'
+    end
   end
 end
 --- @step "lib/refused.lua"
 
 -- 2. Put the new ones where they belong.
-if now < high then
-  call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
-  --- @include "lib/open_writes.lua"
-  --- @include "lib/later.lua"
-  for k = 1, new do
-    dues[k] = dues[k] ~= stamp and string.format('%d', later(dues[k] + 0)) or stamp
-  end
-end
-local function put(from, to)
-  put_jobs(uses, records, heads, dues, from, to)
-end
-if keyed then
+--- @step "lib/due_later.lua"
+local first, upto = 1, new -- those that are left
+if keyed > 0 then
   --- @step "lib/unique_keys.lua"
-else
-  put(1, new)
 end
+--- @step "lib/put_jobs.lua"
 --- @step "lib/accepted.lua"

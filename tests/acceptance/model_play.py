@@ -190,7 +190,8 @@ class Play:
             if self.chance(0.3):
                 head["expired"] = "dead"
         if "unique" in self.features and self.chance(0.6):
-            head.update(self.unique())
+            unique = self.unique()
+            head = {**unique, **head} if self.chance(0.5) else {**head, **unique}
         if "on_dead" in self.features and self.chance(0.3):
             head["on_dead"] = "report"
         return head

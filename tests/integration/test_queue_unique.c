@@ -261,6 +261,43 @@ static void any_text_is_a_key(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+/* The script cuts the key out of a line that begins with it, and reads any other line. */
+static void a_key_is_read_wherever_the_line_has_it(void **state)
+{
+    static const struct {
+        const char *record, *key;
+    } forms[] = {
+        {"{\"unique\":\"first\",\"type\":\"t\"}\n", "first"},
+        {"{\"type\":\"t\",\"unique\":\"last\"}\n", "last"},
+        {"{\"unique\":\"next to \",\"type\":\"t\"}\n{\"unique\":\"p\",", "next to "},
+        {"{\"unique\":\"a quote \\\",\",\"type\":\"t\"}\n", "a quote \","},
+        {"{\"unique\":\"\\u0061n escape\",\"type\":\"t\"}\n", "an escape"},
+        {"{ \"unique\" : \"apart\" , \"type\":\"t\" }\r\n", "apart"},
+        {"{\"unique\":\"one\",\"type\":\"t\",\"unique\":\"two\"}\n", "two"},
+        {"{\"type\":\"t\"}\n{\"unique\":\"p\",", NULL},
+    };
+    hf_enqueue_item items[HF_COUNT(forms)];
+    char ids[HF_COUNT(forms)][16];
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    long keys = 0;
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(forms); i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "job-%zu", i);
+        items[i] =
+            (hf_enqueue_item){ids[i], 0, {forms[i].record, strlen(forms[i].record)}};
+        keys += forms[i].key != NULL;
+    }
+    must(hf_queue_fixture_enqueue_items(&fixture, &args, items, HF_COUNT(forms)));
+    for (size_t i = 0; i < HF_COUNT(forms); i++) {
+        const char *key = forms[i].key;
+        if (key != NULL &&
+            strncmp(hf_fixture_command(&fixture.redis, "HGET hf:{q}:unique %s", key),
+                    ids[i], strlen(ids[i])) != 0)
+            fail_msg("no job has the key of %s", forms[i].record);
+    }
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:unique"), keys);
+}
+
 static void a_purge_of_large_records_goes_in_slices(void **state)
 {
     enum { N = 20 };
@@ -370,6 +407,7 @@ int main(void)
         HF_ADMIN_TEST(a_job_frees_only_its_own_key, &fixture),
         HF_ADMIN_TEST(options_that_contradict_are_refused, &fixture),
         HF_ADMIN_TEST(any_text_is_a_key, &fixture),
+        HF_ADMIN_TEST(a_key_is_read_wherever_the_line_has_it, &fixture),
         HF_ADMIN_TEST(a_purge_of_large_records_goes_in_slices, &fixture),
         HF_ADMIN_TEST(a_key_tells_the_shard, &fixture),
         HF_ADMIN_TEST(a_lost_holder_is_found_and_healed, &fixture),

@@ -56,6 +56,11 @@ static void a_new_record_is_one_line_and_the_payload(void **state)
     assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .start_within_ms = 600000,
                              .expired = HF_EXPIRED_DEAD},
                    0, "{\"type\":\"t\",\"start_within\":600000,\"expired\":\"dead\"}\n");
+    assert_written(
+        &(hf_job){HF_JOB_INIT, .type = "t", .unique = "k\n\"",
+                  .unique_until = HF_UNIQUE_UNTIL_START},
+        0,
+        "{\"unique\":\"k\\u000a\\u0022\",\"type\":\"t\",\"unique_until\":\"start\"}\n");
 }
 
 static void the_longest_header_fits(void **state)

@@ -1,7 +1,8 @@
 -- enqueue_tick.lua - the jobs of schedules are accepted.
 --- @include "lib/keys.lua"
 --- @include "lib/high.lua"
---- @include "lib/put_jobs.lua"
+--- @include "lib/level_of.lua"
+--- @include "lib/slice.lua"
 
 -- The record of a job of a schedule: what its definition says of the job, and the tick (nil: none).
 local function record_of(value, id, tick)
@@ -14,23 +15,27 @@ end
 -- Accepts jobs of one schedule: id, record, ...; times: due, id, ... with dues that may have come. They
 -- have the same options.
 local function accept(records, times)
-  local n = #records / 2
   local m = call('HMGET', META, 'uses', 'high')
-  local high, big, heads, dues = tonumber(m[2] or 0), false, {}, {}
-  local head = cjson.decode(string.match(records[2], '^[^\n]*'))
-  for k = 1, n do
+  local uses, high, big = m[1], tonumber(m[2] or 0), false
+  local options, heads, homes = cjson.decode(string.match(records[2], '^[^\n]*')), {}, nil
+  local first, upto, expiring = 1, #records / 2, options.start_within
+  if options.priority then
+    homes = { [options] = level_of(options.priority) }
+  end
+  for k = 1, upto do
     local due = times[2 * k - 1]
     if due > now and now < high then
       --- @include "lib/later.lua"
       due = later(due)
     end
-    heads[k], dues[k] = head, due <= now and stamp or string.format('%d', due)
+    heads[k], times[2 * k - 1] = options, due <= now and stamp or string.format('%d', due)
     big = big or #records[2 * k] > 8192
   end
-  put_jobs(m[1], records, heads, dues, 1, n)
-  call('HINCRBY', META, 'enqueued', n)
-  if big then
-    note_used(m[1], 'b')
+  --- @step "lib/put_jobs.lua"
+  call('HINCRBY', META, 'enqueued', upto)
+  if big and not (uses and string.find(uses, 'b', 1, true)) then
+    --- @include "lib/uses.lua"
+    note_use('b', true)
   end
   if now > high + HIGH_MS then
     call('HSET', META, 'high', stamp)

@@ -1,16 +1,11 @@
 -- levels.lua - where jobs wait: `schedule` has those of the normal level, and each other level has a set
 -- of its own. They exist only while the letter `l` is in `uses`.
 --- @include "lib/keys.lua"
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+--- @include "lib/level_of.lua"
 
 -- All of them, the highest level first.
 local function levels()
   return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-end
-
--- The set of the jobs with this `priority` in their record; any other value is normal.
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
 end
 
 -- When the first job of all levels is due; nil: none waits.

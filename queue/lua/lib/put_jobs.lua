@@ -1,46 +1,54 @@
--- put_jobs.lua - new jobs go where they wait, as their options say.
---- @include "lib/keys.lua"
---- @include "lib/slice.lua"
---- @include "lib/levels.lua"
---- @include "lib/expiry.lua"
---- @include "lib/uses.lua"
-
--- The queue uses this feature from now on; `uses` is that of meta, and mostly has the letter.
-local function note_used(uses, letter)
-  if not (uses and string.find(uses, letter, 1, true)) then
-    note_use(letter, true)
-  end
-end
-
--- records: {id, record, ...}; of each job the line of its record in heads, and when it is due, a text, in
--- dues: those of the jobs from `from` to `to`. A record gets its start_by.
-local function put_jobs(uses, records, heads, dues, from, to)
-  local times = {} -- by set
-  local function add(set, time, id)
-    local list = times[set] or {}
-    list[#list + 1], list[#list + 2], times[set] = time, id, list
-  end
-  for k = from, to do
-    local id, head = records[2 * k - 1], heads[k]
-    local by = start_by(head.start_within, dues[k])
-    add(level_of(head.priority), dues[k], id)
-    if by then
-      add(EXPIRES, by, id)
-      records[2 * k] = with_start_by(records[2 * k], by)
+-- put_jobs.lua - new jobs with options come to their sets. A step.
+--
+-- Takes records, times, heads; first, upto: of these; homes, expiring (lib/read_options.lua); uses.
+if expiring then
+  --- @include "lib/expiry.lua"
+  local ends, within, due, by = {}, nil, nil, nil
+  for k = first, upto do
+    local own_within, own_due = heads[k].start_within, times[2 * k - 1]
+    if own_within then
+      if own_within ~= within or own_due ~= due then -- mostly they are those of the job before
+        within, due, by = own_within, own_due, start_by(own_within, own_due)
+      end
+      if by then
+        local j = #ends
+        ends[j + 1], ends[j + 2] = by, times[2 * k]
+        records[2 * k] = with_start_by(records[2 * k], by)
+      end
     end
   end
-  for i = 2 * from - 1, 2 * to, SLICE do
-    call('HSET', JOBS, unpack(records, i, math.min(i + SLICE - 1, 2 * to)))
+  for i = 1, #ends, SLICE do
+    call('ZADD', EXPIRES, unpack(ends, i, math.min(i + SLICE - 1, #ends)))
   end
-  for set, list in pairs(times) do
+  if #ends > 0 and not (uses and string.find(uses, 'x', 1, true)) then
+    --- @include "lib/uses.lua"
+    note_use('x', true)
+  end
+end
+for i = 2 * first - 1, 2 * upto, SLICE do
+  local to = math.min(i + SLICE - 1, 2 * upto)
+  call('HSET', JOBS, unpack(records, i, to))
+  if not homes then
+    call('ZADD', SCHEDULE, unpack(times, i, to))
+  end
+end
+if homes then
+  local lists = {} -- by set
+  for k = first, upto do
+    local home = homes[heads[k]] or SCHEDULE
+    local list = lists[home] or {}
+    local j = #list
+    list[j + 1], list[j + 2], lists[home] = times[2 * k - 1], times[2 * k], list
+  end
+  local levelled = false
+  for set, list in pairs(lists) do
     for i = 1, #list, SLICE do
       call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
     end
+    levelled = levelled or set ~= SCHEDULE
   end
-  if times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'] then
-    note_used(uses, 'l')
-  end
-  if times[EXPIRES] then
-    note_used(uses, 'x')
+  if levelled and not (uses and string.find(uses, 'l', 1, true)) then
+    --- @include "lib/uses.lua"
+    note_use('l', true)
   end
 end

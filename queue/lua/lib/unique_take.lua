@@ -72,10 +72,10 @@ local function park(e, key, job)
   return parked
 end
 
--- job: id, head (of its record), record, due (ms), place. Returns the text for `unique` if it takes the
+-- job: id, head (of its record), key, record, due (ms), place. Returns the text for `unique` if it takes the
 -- key (job.due may be later then); or nil and its code: another job stands for it, or it is parked.
 local function take_key(job)
-  local head, key = job.head, job.head.unique
+  local head, key = job.head, job.key
   local mode = head.debounce and 'replace' or head.on_conflict or 'skip'
   call('HINCRBY', META, 'enqueued', '0') -- a full Redis refuses this, and so all
   local e, state, set = holder_of(key)
