@@ -47,7 +47,7 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 -- 1. Read the options of each job.
 local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
 local options_of, homes, expiring, usual = {}, nil, false, true
-local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, its entry, ...}
+local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, id, ...}
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
@@ -63,7 +63,7 @@ for k = 1, n do
     heads[new] = options
     if key then
       keyed = keyed + 1
-      named[keyed], entries[2 * keyed - 1], entries[2 * keyed] = key, key, id .. ' e 0 0'
+      named[keyed], entries[2 * keyed - 1], entries[2 * keyed] = key, key, id
     end
   end
 end

@@ -268,7 +268,7 @@ static void every_exit_lets_the_parked_job_follow(void **state)
         assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:parked"), 1);
         w->end();
         const char *holder = hf_fixture_command(&fixture.redis, "HGET hf:{q}:unique k");
-        if (strcmp(holder, "two e 0 0") != 0 ||
+        if (strcmp(holder, "two") != 0 ||
             hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:parked") != 0 ||
             hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule") +
                     hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:running") !=

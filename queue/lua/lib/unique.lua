@@ -1,6 +1,7 @@
 -- unique.lua - unique keys: at most one job holds a key.
 --
--- `unique` says of each key that is taken: `<holder> <until> <window> <first> <parked>`.
+-- `unique` says of each key that is taken: `<holder> <until> <window> <first> <parked>`. Mostly it is only the
+-- holder: then the rest is `e 0 0`.
 --   until   e: the holder frees it when it is done or dies; s: when it starts; d: when it is done
 --   window  ms on Redis's clock; until then the key is taken, even when the holder is gone; 0: no
 --   first   ms; when the first of the jobs was accepted that a debounce has put together; 0: none
@@ -18,14 +19,14 @@
 
 -- What `unique` says of a key; nil: it is free, or the text cannot be read.
 local function entry_of(value)
-  local id, keeps, window, first, parked =
-    string.match(value or '', '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+  value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
+  local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
   return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
 end
 
 local function text_of(e)
   if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
-    return e.id .. ' ' .. e.keeps .. ' 0 0' -- to format a number takes long
+    return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
   end
   local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
   return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text

@@ -5,7 +5,7 @@
 local function free_keys(how, ids, keys, voids)
   local plain, others = {}, nil
   for k, value in ipairs(#keys > 0 and call('HMGET', UNIQUE, unpack(keys)) or {}) do
-    if value == ids[k] .. ' e 0 0' then
+    if value == ids[k] then
       plain[#plain + 1] = keys[k]
     elseif value then
       others = others or {}

@@ -13,7 +13,7 @@ for k = 1, n do
 end
 local keys = {} -- by id
 for i = 1, 2 * keyed, 2 do
-  keys[string.match(entries[i + 1], '^%S+')] = entries[i]
+  keys[entries[i + 1]] = entries[i]
 end
 local taken, left, there, windows = {}, 0, 0, 0
 local function put()
