@@ -43,7 +43,7 @@ static hf_err read_logs(const hf_answer *answer, void *out)
     if (err != HF_OK)
         return err;
     const char *set = hf_reply_text(hf_reply_at(answer->reply, 2));
-    r->place->ended = strcmp(set, "dead") == 0;
+    r->place->ended = strcmp(set, "dead") == 0 || strcmp(set, "gone") == 0;
     for (size_t i = HEAD; i < n; i++)
         tell(r, hf_reply_at(answer->reply, i));
     return HF_OK;

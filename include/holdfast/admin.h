@@ -258,13 +258,14 @@ typedef struct hf_log_place {
     size_t size;    /* HF_LOG_PLACE_INIT */
     uint64_t fence; /* the last run that was told */
     uint64_t bytes; /* of its log, so far */
-    bool ended;     /* the job is dead: nothing follows until it is retried */
+    bool ended;     /* the job is dead: nothing follows until it is retried; or it was
+                       done or cancelled less than 5 s ago */
 } hf_log_place;
 #define HF_LOG_PLACE_INIT HF_STRUCT_INIT(hf_log_place)
 
 /* Calls cb for each run of a job that has a log, in order; of the last 10 runs. *place
  * (may be NULL) is where to go on, and where it has stopped. HF_GONE: there is no such
- * job, or no more: its logs went with it. */
+ * job, or no more: its logs went with it, 5 s after it was done or cancelled. */
 HF_API HF_MUSTCHECK hf_err hf_admin_logs(hf_admin *admin, const char *queue,
                                          const char *id, hf_log_place *place,
                                          hf_log_cb cb, void *arg,

@@ -5,8 +5,9 @@
 --  ARGV[2]  fence       only of this run and later ones; 0: of all
 --  ARGV[3]  from        of this run only what follows so many bytes
 --  returns  {OK, now, set, {fence, attempt, from, lines}, ...} | {GONE, now}
---           set: `schedule`, `running`, `dead` or `parked`. from: so many bytes came before the lines; more than
---           was asked for: what lies in between is not kept. Sent twice: the same.
+--           set: `schedule`, `running`, `dead`, `parked`, or `gone`: it was done or cancelled a moment ago. from:
+--           so many bytes came before the lines; more than was asked for: what lies in between is not kept. Sent
+--           twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_marks.lua"
@@ -20,11 +21,27 @@ if set == 'expired' then
   local _, dead = as_expired(id, call('HGET', JOBS, id) or '')
   set = dead and 'dead'
 end
-if not set then
+local fences = {}
+for fence in string.gmatch(set and call('HGET', LOGS, id) or '', '%d+') do
+  fences[#fences + 1] = fence
+end
+if set == nil then -- lib/leaving.lua leaves them for a while
+  local cursor, slice = '0', nil
+  repeat
+    cursor, slice = unpack(call('HSCAN', LOG .. id, cursor, 'COUNT', '100'))
+    for k = 1, #slice, 2 do
+      fences[#fences + 1] = slice[k]
+    end
+  until cursor == '0'
+  table.sort(fences, function(a, b)
+    return a + 0 < b + 0
+  end)
+end
+if not set and #fences == 0 then
   return { GONE, now }
 end
-local answer = { OK, now, set }
-for fence in string.gmatch(call('HGET', LOGS, id) or '', '%d+') do
+local answer = { OK, now, set or 'gone' }
+for _, fence in ipairs(fences) do
   local attempt, total, lines = string.match(call('HGET', LOG .. id, fence) or '', '^(%d+) (%d+) (.*)$')
   if attempt and fence + 0 >= first then
     local begins = total - #lines

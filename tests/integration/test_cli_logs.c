@@ -132,6 +132,23 @@ static void a_text_is_followed_byte_for_byte(void **state)
     assert_true(hf_proc_wait(&hf_try_proc, 10000));
 }
 
+/* They come later than the follower looks again. */
+static void the_last_lines_of_a_job_that_ends_are_printed(void **state)
+{
+    (void)state;
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:meta uses m");
+    put_text(0, "one\n");
+    follow(NULL);
+    EVENTUALLY(10000, printed("==> attempt 1 <==\none\n"));
+    put_text(0, "one\ntwo\n");
+    hf_try_run("job cancel a @", 0);
+    assert_true(hf_proc_wait(&hf_try_proc, 10000));
+    assert_int_equal(hf_try_proc.status, 0);
+    assert_true(printed("==> attempt 1 <==\none\ntwo\n"));
+    EVENTUALLY(15000,
+               hf_fixture_number(&fixture->redis, "EXISTS hf:{default}:log:a") == 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, with_job)
 
 int main(void)
@@ -143,6 +160,7 @@ int main(void)
         TEST(a_character_that_comes_in_two_parts_is_printed_whole),
         TEST(what_is_held_back_is_printed_before_a_gap),
         TEST(a_text_is_followed_byte_for_byte),
+        TEST(the_last_lines_of_a_job_that_ends_are_printed),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,8 +108,8 @@ static void the_next_run_finds_the_checkpoint(void **state)
     assert_string_equal(all, "1:step 1\n2:step 2\n3:step 3\n4:step 4\n");
     hf_cli_fixture_put(&fixture, "gate", "");
     EVENTUALLY(15000, !look(&info));
-    assert_int_equal(hf_admin_logs(admin, "default", "a", NULL, on_part, all, NULL),
-                     HF_GONE);
+    EVENTUALLY(15000,
+               hf_admin_logs(admin, "default", "a", NULL, on_part, all, NULL) == HF_GONE);
     assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{default}:log:a"), 0);
 }
 

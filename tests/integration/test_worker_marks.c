@@ -240,9 +240,13 @@ static void what_a_run_logs_is_kept_with_its_job(void **state)
     char all[256] = "";
     hf_log_place place = {HF_LOG_PLACE_INIT};
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 120000};
+    /* An earlier job of this id was done a moment ago. */
+    (void)hf_fixture_command(&queue.redis, "HSET hf:{q}:log:a 1 %s", "1 4 old\n");
+    (void)hf_fixture_command(&queue.redis, "PEXPIRE hf:{q}:log:a 600000");
     hf_worker_fixture_start_own(&worker, queue.redis.url, &opts, 0, log_lines, NULL);
     hf_queue_fixture_put(&queue, "a", "x", 0);
     EVENTUALLY(15000, logged(&place, all, "1+0:one\n"));
+    assert_int_equal(hf_fixture_number(&queue.redis, "PTTL hf:{q}:log:a"), -1);
     assert_false(place.ended);
     atomic_store(&gate, true);
     EVENTUALLY(15000,

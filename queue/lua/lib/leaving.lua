@@ -49,7 +49,11 @@ if marked then
     call('HDEL', CHECKPOINTS, unpack(ids, from))
     if call('HDEL', LOGS, unpack(ids, from)) > 0 then
       for k = from, #ids do
-        call('DEL', LOG .. ids[k])
+        if how == 'done' or how == 'cancelled' then -- those that follow it read its last lines (logs.lua)
+          call('PEXPIRE', LOG .. ids[k], '5000')
+        else
+          call('DEL', LOG .. ids[k])
+        end
       end
     end
   end
