@@ -10,7 +10,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { COUNTS_SIZE = 48 };
+enum { RESENT_SIZE = 32 };
 
 typedef struct verdict_form {
     const hf_script *script;
@@ -54,31 +54,13 @@ static void add_fences(hf_args *a, const hf_verdict_item *items, size_t n, size_
     }
 }
 
-static size_t count_keys(const hf_verdict_item *items, size_t n)
-{
-    size_t keys = 0;
-    for (size_t i = 0; i < n; i++)
-        keys += items[i].unique.len != 0;
-    return keys;
-}
-
-/* How many were sent before; and how many have unique keys, if any have. */
-static void write_counts(char out[COUNTS_SIZE], size_t resent, size_t keys)
-{
-    int len = snprintf(out, COUNTS_SIZE, "%zu", resent);
-    if (keys != 0)
-        (void)snprintf(out + len, COUNTS_SIZE - (size_t)len, " %zu", keys);
-}
-
-/* The place of each job that has a unique key, and the key. */
-static void add_keys(hf_args *a, const hf_verdict_item *items, size_t n)
+static bool any_unique(const hf_verdict_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (items[i].unique.len == 0)
-            continue;
-        hf_args_int(a, (int64_t)i + 1);
-        hf_args_bytes(a, items[i].unique);
+        if (items[i].unique.len != 0)
+            return true;
     }
+    return false;
 }
 
 /* Room for those error texts that cannot be sent as they are. NULL in *out: there is
@@ -147,7 +129,7 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
                      hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char *scratch, counts[COUNTS_SIZE];
+    char *scratch, resent[RESENT_SIZE];
     const verdict_form *form = &forms[op];
     HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);
     if (!take_scratch(&scratch, op, items, n))
@@ -155,14 +137,15 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     char *at = scratch;
     hf_err err = HF_NOMEM;
     size_t runs = op == HF_OP_COMPLETE ? count_runs(items, n) : 0;
-    size_t keys = op == HF_OP_COMPLETE ? count_keys(items, n) : 0;
-    write_counts(counts, count_resent(items, n), keys);
-    if (!hf_args_init(&a, form->fixed + 2 * (runs + keys) + form->each * n,
-                      form->fixed + 2 * n + keys))
+    size_t keys = op == HF_OP_COMPLETE && any_unique(items, n) ? n : 0;
+    (void)snprintf(resent, sizeof resent, "%zu%s", count_resent(items, n),
+                   keys != 0 ? "u" : "");
+    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n + keys,
+                      form->fixed + 2 * n))
         goto done;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->not_after);
-    hf_args_text(&a, counts);
+    hf_args_text(&a, resent);
     if (op == HF_OP_BURY) {
         hf_args_int(&a, args->dead_max);
         hf_args_int(&a, args->dead_age_ms);
@@ -174,8 +157,8 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     }
     for (size_t i = 0; i < n; i++)
         add_item(&a, op, &items[i], &at);
-    if (keys != 0)
-        add_keys(&a, items, n);
+    for (size_t i = 0; i < keys; i++)
+        hf_args_bytes(&a, items[i].unique);
     err = hf_queue_send(client, queue, form->script, &a, 0, cb, arg);
 done:
     free(scratch);

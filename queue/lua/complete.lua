@@ -3,11 +3,11 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer; and behind a space
---            how many of the jobs have a unique key, if any have
+--  ARGV[3]   resent      the first so many were sent before, without an answer; a letter `u` behind it: a
+--            job has a unique key
 --  ARGV[4]   fences      how many there are
 --  ARGV[5..] fence, jobs for each of them: so many have it; then the id of each job, in this order,
---            1 to 1000; then place, key of each job that has a unique key
+--            1 to 1000; if a job has a unique key, then that of each, '': it has none
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted again.
@@ -18,13 +18,12 @@
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
-local args, worker, from, locks = ARGV, ARGV[1], 5 + 2 * ARGV[4], {} -- where the ids begin
-local resent, named = ARGV[3], nil
-if resent ~= '0' then
-  resent, named = string.match(resent, '^(%d+) ?(%d*)$')
-  args = { unpack(ARGV, 1, #ARGV - 2 * (tonumber(named) or 0)) }
+local args, worker, from, locks, keyed = ARGV, ARGV[1], 5 + 2 * ARGV[4], {}, nil -- where the ids begin
+local n, resent = #args - from + 1, ARGV[3]
+if resent ~= '0' and string.find(resent, 'u', 1, true) then
+  n, resent = n / 2, string.match(resent, '^%d+')
+  args, keyed = { unpack(args, 1, from + n - 1) }, { unpack(args, from + n) }
 end
-local first, n = from, #args - from + 1
 for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
 end
@@ -56,9 +55,14 @@ if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
   end
   places, codes, lost, unsure = owned(worker, 1, 2, resent + 0, jobs)
   n, from, ids, locks = #places, 1, {}, {}
+  local keys = keyed
+  keyed = keys and {}
   for k = 1, n do
     ids[k] = jobs[places[k]]
     locks[k] = LOCK .. ids[k]
+    if keys then
+      keyed[k] = keys[(places[k] + 1) / 2]
+    end
   end
   if n > 0 then
     call('ZREM', RUNNING, unpack(ids))
@@ -72,11 +76,7 @@ if n == 0 then
   return { OK, now, codes }
 end
 local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
-local keyed, unparked, voids
-if named and named ~= '' then
-  --- @include "lib/unique_named.lua"
-  keyed = named_keys(ids, from, #args, first)
-end
+local unparked, voids
 --- @step "lib/leaving.lua"
 
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing

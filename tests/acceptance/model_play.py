@@ -299,9 +299,8 @@ class Play:
             by_fence[run.fence].append(run)
         words = [word for fence, runs in by_fence.items() for word in (fence, len(runs))]
         runs = [run for runs in by_fence.values() for run in runs]
-        keys = [word for k, run in enumerate(runs, 1) if run.key for word in (k, run.key)]
-        resent = f"0 {len(keys) // 2}" if keys else 0
-        return self.send("complete", worker.name, self.not_after(), resent, len(by_fence), *words,
+        keys = [run.key or "" for run in runs] if any(run.key for run in runs) else []
+        return self.send("complete", worker.name, self.not_after(), "0u" if keys else 0, len(by_fence), *words,
                          *(run.id for run in runs), *keys)
 
     def keep(self, worker, runs):

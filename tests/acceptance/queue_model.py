@@ -770,7 +770,7 @@ class Queue:
                 codes.append(OK)
                 continue
             codes.append(LOST if job else GONE)
-            if k // step >= int(resent.split()[0]):
+            if k // step >= int(resent.rstrip("u")):
                 self.counters["lost"] += 1
             elif codes[-1] == LOST:
                 self.counters["unsure"] += 1

@@ -52,12 +52,10 @@ class Scripts:
 
     def complete(self, worker, jobs):
         """jobs: (id, fence, key or None), ...; neighbours may share a fence."""
-        fences, keys = [], []
-        for place, (_, fence, key) in enumerate(jobs, 1):
-            fences += [fence, 1]
-            keys += [place, key] if key is not None else []
-        counts = f"0 {len(keys) // 2}" if keys else "0"
-        return self.run("complete", worker, 0, counts, len(jobs), *fences, *(job[0] for job in jobs), *keys)
+        fences = [word for job in jobs for word in (job[1], 1)]
+        keys = [job[2] or "" for job in jobs] if any(job[2] for job in jobs) else []
+        return self.run("complete", worker, 0, "0u" if keys else 0, len(jobs), *fences,
+                        *(job[0] for job in jobs), *keys)
 
     def retry(self, worker, job_id, fence, delay):
         return self.run("retry", worker, 0, 0, job_id, fence, delay, "failed", 5)

@@ -203,6 +203,38 @@ static void a_job_frees_only_its_own_key(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+/* Of three jobs the first is another's, and the second has no key. */
+static void a_completion_frees_the_keys_of_what_it_ends(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"}, *const keys[] = {"ka", NULL,
+                                                                         "kc"};
+    hf_verdict_item items[HF_COUNT(names)];
+    const hf_verdict_args args = {.worker = "w"};
+    (void)state;
+    hf_producer *producer = open_producer();
+    for (size_t i = 0; i < HF_COUNT(names); i++) {
+        hf_enqueue_result result;
+        hf_job job = plain;
+        job.id = names[i];
+        job.unique = keys[i];
+        must(put(producer, &job, &result));
+    }
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 3, 0), 3);
+    for (size_t i = 0; i < HF_COUNT(names); i++) {
+        items[i] = (hf_verdict_item){.id = names[i], .fence = fixture.fence};
+        if (keys[i] != NULL)
+            items[i].unique = (hf_bytes){keys[i], 2};
+    }
+    items[0].fence = "1";
+    must(hf_queue_fixture_verdicts(&fixture, HF_OP_COMPLETE, &args, items,
+                                   HF_COUNT(items)));
+    assert_int_equal(fixture.codes[0], HF_LOST);
+    assert_int_equal(fixture.codes[2], HF_OK);
+    assert_string_equal(command("HGET hf:{q}:unique ka"), "a");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:unique"), 1);
+    hf_producer_close(producer, NULL, NULL);
+}
+
 static void options_that_contradict_are_refused(void **state)
 {
     static const hf_job bad[] = {
@@ -405,6 +437,7 @@ int main(void)
         HF_ADMIN_TEST(the_job_about_a_death_keeps_its_id, &fixture),
         HF_ADMIN_TEST(a_dead_job_stays_dead_while_its_key_is_taken, &fixture),
         HF_ADMIN_TEST(a_job_frees_only_its_own_key, &fixture),
+        HF_ADMIN_TEST(a_completion_frees_the_keys_of_what_it_ends, &fixture),
         HF_ADMIN_TEST(options_that_contradict_are_refused, &fixture),
         HF_ADMIN_TEST(any_text_is_a_key, &fixture),
         HF_ADMIN_TEST(a_key_is_read_wherever_the_line_has_it, &fixture),

@@ -2,12 +2,12 @@
 --- @include "lib/unique.lua"
 local VOIDS = { cancelled = true, deleted = true, purged = true }
 
--- As free_keys, for the places in `others`.
-local function free_others(how, ids, keys, voids, others)
+-- As free_keys, for those k in `others`.
+local function free_others(how, ids, from, keys, voids, others)
   local unparked = false
   voids = voids or VOIDS[how]
   for _, k in ipairs(others) do
-    local id, key = ids[k], keys[k]
+    local id, key = ids[from + k - 1], keys[k]
     local e = entry_of(call('HGET', UNIQUE, key)) or {}
     if e.parked == id then
       e.parked = ''
