@@ -61,7 +61,7 @@ local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that got no
 
 -- 2. Look closer where a limit, an ended lease, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
-if uses and string.find(uses, '[^bklmux]') or late or first and first + 0 <= now or #flags > 1 or now < high then
+if uses and string.find(uses, '[^bfklmux]') or late or first and first + 0 <= now or #flags > 1 or now < high then
   --- @include "lib/read_meta.lua"
   --- @include "lib/open_writes.lua"
   --- @include "lib/take_over.lua"
@@ -69,7 +69,7 @@ if uses and string.find(uses, '[^bklmux]') or late or first and first + 0 <= now
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
   --- @step "lib/sharded.lua"
-  if uses and string.find(uses, '[^bcklmnprux]') then
+  if uses and string.find(uses, '[^bcfklmnprux]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')
@@ -204,7 +204,7 @@ for _ = 1, paused and 0 or 10 do
     end
   end
 end
-if n > over and uses and string.find(uses, 'u', 1, true) then
+if n > over and uses and string.find(uses, 'f', 1, true) then
   --- @include "lib/unique_start.lua"
   free_at_start(taken, records, over + 1, n)
 end

@@ -46,7 +46,7 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 
 -- 1. Read the options of each job.
 local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
-local options_of, homes, expiring, usual = {}, nil, false, true
+local options_of, homes, expiring, usual, starting = {}, nil, false, true, false
 local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, id, ...}
 for k = 1, n do
   local i = 3 + 3 * k

@@ -203,6 +203,41 @@ static void a_job_frees_only_its_own_key(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+static const char *uses(void)
+{
+    return command("HGET hf:{q}:meta uses");
+}
+
+/* Claims look for such keys only while `uses` tells of them. */
+static void a_letter_tells_of_keys_that_a_start_frees(void **state)
+{
+    hf_enqueue_result result;
+    hf_job job = plain;
+    (void)state;
+    hf_producer *producer = open_producer();
+    job.id = "usual";
+    must(put(producer, &job, &result));
+    assert_string_equal(uses(), "u");
+    job.id = "first";
+    job.unique = "another";
+    job.unique_until = HF_UNIQUE_UNTIL_START;
+    must(put(producer, &job, &result));
+    assert_string_equal(uses(), "uf");
+    must(hf_admin_cancel(fixture.admin, "q", "usual", NULL, detail));
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:unique"), 0);
+    const hf_verdict_args args = {.worker = "w", .dead_max = 9, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "first", .reason = "handler"};
+    must(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item));
+    (void)command("HDEL hf:{q}:meta uses");
+    must(hf_admin_retry(fixture.admin, "q", "first", detail));
+    assert_string_equal(uses(), "uf");
+    must(hf_admin_cancel(fixture.admin, "q", "first", NULL, detail));
+    must(hf_queue_fixture_check(&fixture, "w", false));
+    assert_string_equal(uses(), "(nil)");
+    hf_producer_close(producer, NULL, NULL);
+}
+
 /* Of three jobs the first is another's, and the second has no key. */
 static void a_completion_frees_the_keys_of_what_it_ends(void **state)
 {
@@ -437,6 +472,7 @@ int main(void)
         HF_ADMIN_TEST(the_job_about_a_death_keeps_its_id, &fixture),
         HF_ADMIN_TEST(a_dead_job_stays_dead_while_its_key_is_taken, &fixture),
         HF_ADMIN_TEST(a_job_frees_only_its_own_key, &fixture),
+        HF_ADMIN_TEST(a_letter_tells_of_keys_that_a_start_frees, &fixture),
         HF_ADMIN_TEST(a_completion_frees_the_keys_of_what_it_ends, &fixture),
         HF_ADMIN_TEST(options_that_contradict_are_refused, &fixture),
         HF_ADMIN_TEST(any_text_is_a_key, &fixture),

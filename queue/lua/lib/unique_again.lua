@@ -11,6 +11,9 @@ local function take_again(id, key, head)
   else
     call('HSET', UNIQUE, key, text_of({ id = id, keeps = keeps_of(head), window = 0, first = 0 }))
     note_use('u', true)
+    if keeps_of(head) == 's' then
+      note_use('f', true)
+    end
   end
   return true
 end

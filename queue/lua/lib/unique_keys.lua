@@ -1,6 +1,6 @@
 -- unique_keys.lua - the unique keys of a request. A step of enqueue_with.
 --
--- Takes what lib/unique_request.lua takes; usual; named: the keys; keyed: how many. Mostly each job
+-- Takes what lib/unique_request.lua takes; usual, starting; named: the keys; keyed: how many. Mostly each job
 -- takes a free key, which it frees at its end. Else that step decides on each.
 --- @include "lib/key_unique.lua"
 local held, plain = {}, usual and now >= high
@@ -22,4 +22,8 @@ end
 if not (uses and string.find(uses, 'u', 1, true)) then
   --- @include "lib/uses.lua"
   note_use('u', true)
+end
+if starting and not (uses and string.find(uses, 'f', 1, true)) then
+  --- @include "lib/uses.lua"
+  note_use('f', true)
 end
