@@ -40,14 +40,18 @@ if expected then
 end
 local text = call('HGET', CRON_STATE, id)
 local old, digest = text and cjson.decode(text) or nil, redis.sha1hex(value)
-if old and file ~= '' and (file == 'keep' or old.file == digest or rev < (old.rev or 0)) then
-  open_writes()
-  call('ZADD', CRON_NAMED, 'XX', string.format('%d', now + 600000), id)
-  if old.file == digest and rev > (old.rev or 0) then -- an older file must not come after it
-    old.rev = rev
-    call('HSET', CRON_STATE, id, cjson.encode(old))
+if old and file ~= '' then
+  local same, newer = old.file == digest, rev - (old.rev or 0)
+  -- A newer file that says the same takes back what a command has changed or removed.
+  if file == 'keep' or newer < 0 or same and (newer == 0 or call('HGET', CRON, id) == value) then
+    open_writes()
+    call('ZADD', CRON_NAMED, 'XX', string.format('%d', now + 600000), id)
+    if same and newer > 0 then -- an older file must not come after it
+      old.rev = rev
+      call('HSET', CRON_STATE, id, cjson.encode(old))
+    end
+    return { OK, now, 0 }
   end
-  return { OK, now, 0 }
 end
 if old and file == '' and call('HGET', CRON, id) == value then
   open_writes()

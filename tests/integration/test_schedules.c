@@ -376,6 +376,22 @@ static void a_file_changes_its_schedule_only_when_its_text_changes(void **state)
     assert_payload("five");
 }
 
+/* A number is a part of the file: its author wants the schedule as it says. */
+static void a_newer_file_takes_back_what_a_command_has_changed(void **state)
+{
+    (void)state;
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    put((hf_schedule){
+        .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
+    assert_int_equal(put_file("start", "one", 1), HF_OK);
+    assert_payload("one");
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(put_file("start", "one", 1), HF_OK);
+    assert_int_equal(hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s"), 0);
+    assert_int_equal(put_file("start", "one", 2), HF_OK);
+    assert_payload("one");
+}
+
 /* Also if it was a command's by then: the file still names it. */
 static void a_schedule_of_a_command_that_was_removed_does_not_come_back(void **state)
 {
@@ -813,6 +829,7 @@ int main(void)
         TEST(a_purge_leaves_schedules_and_removal_leaves_nothing),
         TEST(what_is_no_schedule_is_refused_with_one_line),
         TEST(a_file_changes_its_schedule_only_when_its_text_changes),
+        TEST(a_newer_file_takes_back_what_a_command_has_changed),
         TEST(a_schedule_of_a_command_that_was_removed_does_not_come_back),
         TEST(a_schedule_that_no_file_names_ends_after_ten_minutes),
         TEST(an_outage_does_not_end_the_schedules_of_files),
