@@ -3,7 +3,8 @@ were answered; an answer may be lost, and then they do what the library does."""
 import collections
 import json
 
-from queue_model import CANCEL, LATE, OK, Queue
+from model_answers import CANCEL, LATE, OK
+from queue_model import Queue
 
 FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told", "on_dead")
 OPTIONS = {"priority", "start_within", "expired", "unique", "on_dead"}
