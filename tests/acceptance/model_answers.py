@@ -85,6 +85,64 @@ class Dues:
         return repr(self.dues)
 
 
+class More:
+    """What a claim says of more work: ticks: what is due and is this worker's to reckon; None: nothing."""
+
+    def __init__(self, ticks):
+        self.ticks = ticks
+
+    def matches(self, found):
+        if self.ticks is None:
+            return isinstance(found, int)
+        return isinstance(found, list) and len(found) == 2 and same(self.ticks, found[1])
+
+    def __repr__(self):
+        return f"more, and due: {self.ticks}"
+
+
+class Fields:
+    """JSON: a number that is 0 may be missing."""
+
+    def __init__(self, fields):
+        self.fields = self.whole(fields)
+
+    @staticmethod
+    def whole(fields):
+        return {name: value for name, value in fields.items() if value}
+
+    def matches(self, found):
+        return isinstance(found, str) and self.whole(json.loads(found)) == self.fields
+
+    def __repr__(self):
+        return json.dumps(self.fields)
+
+
+class AnyOrder(list):
+    """The rows behind the beginning of an answer may have any order."""
+
+    def __init__(self, head, rows):
+        super().__init__([*head, *(word for row in rows for word in row)])
+        self.head, self.rows = head, sorted(rows)
+
+    def matches(self, found):
+        n, width = len(self.head), len(self.rows[0]) if self.rows else 1
+        rows = sorted(found[at:at + width] for at in range(n, len(found), width))
+        return same(self.head, found[:n]) and same(self.rows, rows)
+
+
+class AtMost:
+    """A time that is not later."""
+
+    def __init__(self, time):
+        self.time = time
+
+    def matches(self, found):
+        return found is not None and int(found) <= self.time
+
+    def __repr__(self):
+        return f"at most {self.time}"
+
+
 def same(expected, found):
     if hasattr(expected, "matches"):
         return expected.matches(found)

@@ -5,8 +5,10 @@ import json
 
 from model_answers import CANCEL, LATE, OK
 from queue_model import Queue
+from schedule_play import IDS, SchedulePlay
 
-FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told", "on_dead")
+FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told",
+            "on_dead", "schedules", "steps")
 OPTIONS = {"priority", "start_within", "expired", "unique", "on_dead"}
 AGE, DEAD_MAX = 15552000000, 10000
 
@@ -16,14 +18,17 @@ class Run:
 
     def __init__(self, id, fence, due, key):
         self.id, self.fence, self.due, self.key = id, fence, due, key
+        self.printed = 0  # bytes
 
 
 class Worker:
-    """A worker as it sees itself: which runs it has, and which claim was not answered."""
+    """A worker as it sees itself: which runs it has, which claim was not answered, which schedules its file
+    has, and whether it has told Redis of them."""
 
     def __init__(self, name, lease):
         self.name, self.lease, self.number = name, lease, 0
         self.runs, self.unanswered = {}, None
+        self.file, self.has_put = None, False
 
 
 class Producer:
@@ -31,7 +36,7 @@ class Producer:
         self.name, self.number, self.unanswered = name, 0, []
 
 
-class Play:
+class Play(SchedulePlay):
     """One run of 80-model. harness: request(script, words), set_time(ms), now."""
 
     def __init__(self, random, harness):
@@ -39,13 +44,14 @@ class Play:
         self.model = Queue(harness.now)
         self.features = {name for name in FEATURES if random.random() < 0.5}
         self.names = [f"job-{k:02}" for k in range(random.choice((4, 12, 40)))]
-        self.ever = set(self.names)
+        self.ever = {*self.names, *IDS}
         self.made, self.payloads, self.slices, self.born = 0, 0, 0, 0
         self.workers = [self.worker() for _ in range(random.choice((1, 2, 4)))]
         self.producers = [Producer(f"producer-{k}") for k in range(2)]
         self.poison = random.choice((1, 2, 3, 5)) if "poison" in self.features else 3
         self.pace = random.choice((20, 200, 2000))
         self.earlier = collections.deque(maxlen=40)
+        self.begin_schedules()
         self.actions = self.weighted()
 
     def weighted(self):
@@ -56,6 +62,9 @@ class Play:
             self.list: 0.7, self.edit: 2,
             self.limits: 1 if "limits" in self.features else 0,
             self.on_dead: 1 if "on_dead" in self.features else 0,
+            self.many_runs: 0.2 if "told" in self.features else 0,
+            self.logs: 1.5 if "told" in self.features else 0.1,
+            self.step_back: 0.3 if "steps" in self.features else 0, **self.schedule_actions(),
         }
         for action in weights:
             weights[action] *= self.random.uniform(0.5, 1.5)
@@ -77,6 +86,7 @@ class Play:
         """All that is there comes to an end, by every exit."""
         self.send("pause", 0, 0)
         self.send("limits", 0, 0, 0, 0, "")
+        self.stop_schedules()
         for state in "delayed", "dead", "done":
             if self.chance(0.3):
                 self.purge(state, 1000)
@@ -95,7 +105,8 @@ class Play:
             while worker.runs and self.chance(0.9):
                 self.verdicts(worker, ending=True)
             worker.runs.clear()
-        self.pass_time(2 * 7200000)
+        self.end_schedules()
+        self.pass_time(10 * 86400000)  # what was to end before the clock was set back ends, too
         self.check(worker)
 
     # ---- words ----
@@ -108,10 +119,17 @@ class Play:
         return self.random.random() < p
 
     def id(self):
+        """Of a job that is there, or was."""
+        if self.made_jobs and self.chance(0.3):
+            return self.random.choice(self.made_jobs)
+        return self.name()
+
+    def name(self):
         return self.random.choice(self.names) + (".dead" if self.chance(0.05) else "")
 
     def ids(self, most):
-        return self.random.sample(self.names, min(len(self.names), self.random.randint(1, most)))
+        names = [*self.names, *self.made_jobs]
+        return self.random.sample(names, min(len(names), self.random.randint(1, most)))
 
     def not_after(self):
         """Mostly in time."""
@@ -152,6 +170,10 @@ class Play:
             return
         script, words = self.random.choice(self.earlier)
         words = list(words)
+        if script in ("cron_put", "cron_change"):
+            self.pass_time(1)
+        if script == "cron_change" and not self.is_last_run(words):
+            return
         at = {"complete": 2, "retry": 2, "release": 2, "bury": 2, "keep": 2}.get(script)
         if at and self.chance(0.7):
             words[at] = "1000" + words[at][1:]  # the holder knows that it sent them before
@@ -172,16 +194,56 @@ class Play:
         if ms is None:
             ms = self.random.choice((1, self.pace, self.pace, 10 * self.pace)) * self.random.random()
             if self.chance(0.01):
-                ms = self.random.choice((70000, 600000, 7200000))
+                ms = self.random.choice((70000, 600000, 7200000, 15000000))
         self.harness.set_time(self.now + 2 * int(ms / 2 + 1))
         self.model.now = self.now
+
+    def step_back(self):
+        """Redis's clock is set back. A worker sees what was ready, and sees the step. No job runs then, or the
+        step is below a tenth of a lease: what becomes of leases else is another matter (tests/history)."""
+        worker = self.any_worker()
+        ms = 2 * self.random.choice((1, 30, 80, self.pace, 20 * self.pace, 3000000, 9000000))
+        if ms <= 160 or self.end_runs(worker):
+            self.says_it_lives(worker)
+            before, high = self.now, self.model.schedules.high
+            self.model.forget_the_past()
+            self.harness.set_back(ms)
+            self.model.now = self.now
+            self.says_it_lives(worker)
+            self.harness.compare_dues(before)
+            if self.model.schedules.high < high:  # all is reckoned anew
+                self.decided.clear()
+            self.earlier.clear()  # nobody sends them again after so long
+
+    def end_runs(self, worker):
+        """Whether no job runs: live workers are done, and the jobs of dead ones are taken over."""
+        self.send("pause", 0, 0)
+        for _ in range(20):
+            for other in self.workers:
+                if other.runs:
+                    self.complete(other, list(other.runs.values()))
+                    other.runs.clear()
+            running = self.model.within("running")
+            if not running:
+                return True
+            self.pass_time(max(1, running[-1].score - self.now + 2))
+            self.claim(worker, len(running), lost=False)
+        return False
 
     # ---- producers ----
 
     def head(self):
-        head = {"type": self.random.choice(("mail", "report"))}
+        head = self.plain_head()
         if self.chance(0.3):
             head["created"] = self.now - self.random.randint(0, 1000)
+        if "unique" in self.features and self.chance(0.6):
+            unique = self.unique()
+            head = {**unique, **head} if self.chance(0.5) else {**head, **unique}
+        return head
+
+    def plain_head(self):
+        """Of a job, or of the jobs of a schedule."""
+        head = {"type": self.random.choice(("mail", "report"))}
         if self.chance(0.2):
             head["max_attempts"] = self.random.randint(1, 9)
         if "levels" in self.features and self.chance(0.6):
@@ -190,9 +252,6 @@ class Play:
             head["start_within"] = self.random.choice((1, self.pace, 5 * self.pace, 3600000))
             if self.chance(0.3):
                 head["expired"] = "dead"
-        if "unique" in self.features and self.chance(0.6):
-            unique = self.unique()
-            head = {**unique, **head} if self.chance(0.5) else {**head, **unique}
         if "on_dead" in self.features and self.chance(0.3):
             head["on_dead"] = "report"
         return head
@@ -245,7 +304,7 @@ class Play:
 
     def new_id(self, made):
         if not made or self.chance(0.03):
-            return self.id()
+            return self.name()
         self.made += 1
         name = f"made-{self.made:06}"
         self.names[self.random.randrange(len(self.names))] = name
@@ -267,14 +326,14 @@ class Play:
         answer = self.send("claim", worker.name, worker.number, most, worker.lease, self.not_after(),
                            worker.lease + 15000, flags, self.random.choice((most, 1, 3, 100)),
                            self.now, f"{vouches} 1000000", f"{self.poison} {dead_max} {dead_age}")
-        if answer[0] != OK or len(answer) < 8:
-            return
-        if lost if lost is not None else self.chance(0.05):
+        if self.chance(0.05) if lost is None else lost:
             worker.unanswered = worker.number
-            return
-        claimed = self.model.claims[worker.name]
-        for id, due in claimed.jobs:
-            worker.runs[id] = Run(id, claimed.fence, due, self.model.jobs[id].head.get("unique"))
+        elif answer[0] == OK:
+            claimed = self.model.claims.get(worker.name) if len(answer) > 7 else None
+            for id, due in claimed.jobs if claimed else ():
+                worker.runs[id] = Run(id, claimed.fence, due, self.model.jobs[id].head.get("unique"))
+            if answer[4].ticks:
+                self.told_of_ticks(answer[4].ticks)
 
     def some_runs(self, worker):
         runs = list(worker.runs.values())
@@ -344,14 +403,17 @@ class Play:
     def renew(self):
         worker = self.any_worker()
         runs = self.some_runs(worker)
-        if not runs:
-            return
+        for _ in range(self.random.choice((1, 1, 3)) if runs else 0):
+            self.renew_runs(worker, [run for run in runs if run.id in worker.runs])
+
+    def renew_runs(self, worker, runs, told=None):
         least = 0
         if self.chance(0.1):  # it vouches for a lease that this clock says is over
             ends = [job.score for run in runs for job in [self.model.jobs.get(run.id)]
                     if job and job.place == "running" and job.token == f"{worker.name}:{run.fence}"]
-            least = min(ends) - 1 if len(ends) == len(runs) else 0
-        told = self.told(runs) if "told" in self.features else []
+            least = min(ends) - 1 if ends and len(ends) == len(runs) else 0
+        if told is None:
+            told = self.told(runs) if runs and "told" in self.features else []
         named = [word for run in runs for word in (run.id, run.fence)]
         answer = self.send("renew", worker.name, worker.lease, self.not_after(), worker.lease + 15000,
                            self.now, least, len(told), *named, *told)
@@ -361,7 +423,7 @@ class Play:
                     worker.runs.pop(run.id, None)
 
     def told(self, runs):
-        """What the worker tells of its runs: a progress, a checkpoint."""
+        """What the worker tells of its runs: a progress, a checkpoint, lines."""
         words = []
         for place, run in enumerate(runs, 1):
             if self.chance(0.4):
@@ -369,15 +431,44 @@ class Play:
             if self.chance(0.4):
                 text = self.random.choice(("", "step 1", "step 2", f"step {self.payloads}"))
                 words += [place, "c", f"{self.random.randint(1, 9)} {text}"]
+            if self.chance(0.4):
+                words += [place, "l", self.lines(run)]
         return words
+
+    def lines(self, run):
+        """What a run has printed since; a part is sent again, or was lost."""
+        self.payloads += 1
+        size = self.random.choice((30000, 70000)) if "big" in self.features and self.chance(0.1) else 0
+        text = f"line {self.payloads}\n" + "y" * size
+        start = max(0, run.printed + self.random.choice((0, 0, 0, -3, -20, 7)))
+        run.printed = max(run.printed, start + len(text))
+        return f"{self.random.randint(1, 3)} {start} {text}"
+
+    def many_runs(self):
+        """A job that is given back again and again, and prints each time: it becomes the first one that
+        waits."""
+        worker = self.any_worker()
+        for _ in range(13):
+            run = next(iter(worker.runs.values()), None)
+            if not run:
+                break
+            self.renew_runs(worker, [run], [1, "l", self.lines(run)])
+            self.send("release", worker.name, 0, 0, run.id, run.fence, 1, "1", "")
+            worker.runs.pop(run.id, None)
+            self.claim(worker, 1, lost=False)
+            if run.id in worker.runs:
+                worker.runs = {run.id: worker.runs[run.id], **worker.runs}
 
     def die(self):
         """A worker is killed, and another one starts."""
         self.workers[self.random.randrange(len(self.workers))] = self.worker()
 
     def check(self, worker=None):
-        worker = worker or self.any_worker()
-        self.send("check", worker.name, worker.lease + 15000, 0, worker.lease, self.now, "", "", 0, 0)
+        if self.says_it_lives(worker or self.any_worker())[7] == [1]:
+            self.told_of_ticks()
+
+    def says_it_lives(self, worker):
+        return self.send("check", worker.name, worker.lease + 15000, 0, worker.lease, self.now, "", "", 0, 0)
 
     # ---- commands ----
 
@@ -421,6 +512,12 @@ class Play:
 
     def stats(self):
         self.send("stats")
+
+    def logs(self):
+        id = self.id()
+        job = self.model.jobs.get(id)
+        fence = self.random.choice([0, *(job.logs.runs if job else ())])
+        self.send("logs", id, fence, self.random.choice((0, 0, self.random.randint(0, 100))))
 
     def show(self):
         self.send("job", self.id(), self.random.randint(0, 1))

@@ -5,8 +5,9 @@ and returns the answer that Redis must give. What the documents leave open is AN
 """
 import json
 
-from model_answers import (ANY, CANCEL, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, Dues, OneOf,
-                           Page, Record, Starts)
+from model_answers import (ANY, CANCEL, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
+                           Dues, More, OneOf, Page, Record, Starts)
+from schedule_model import Schedules
 
 DELAY_MAX, MINUTE = 3155760000000, 60000
 
@@ -22,7 +23,7 @@ class Job:
         self.id, self.head, self.payload = id, head, payload
         self.place, self.score, self.token = "schedule", due, None
         self.crashes, self.cancel = 0, None
-        self.progress, self.checkpoint = None, None
+        self.progress, self.checkpoint, self.logs = None, None, Logs()
         self.first = 0  # when the first of the jobs was accepted that a debounce has put together
 
     @property
@@ -140,9 +141,9 @@ class UniqueKeys:
     def replace(self, taken, job):
         """The holder that waits keeps its id, and is otherwise the new job."""
         holder = self.queue.jobs[taken.holder]
-        first = holder.first or self.queue.now
+        first = min(holder.first or self.queue.now, self.queue.now)
         holder.head, holder.payload, holder.crashes = job.head, job.payload, 0
-        holder.checkpoint = None
+        holder.checkpoint, holder.logs = None, Logs()
         due = self.due(job.head, job.score, first)
         Expiry.begin(holder, due, self.queue.now)
         self.queue.wait(holder, due)
@@ -152,7 +153,7 @@ class UniqueKeys:
     def park(self, taken, state, mode, job):
         """It follows the holder; there is at most one such job, and a later one replaces its payload."""
         parked, now = self.queue.jobs.get(taken.parked), self.queue.now
-        first = parked and parked.first or now
+        first = min(parked and parked.first or now, now)
         job.first = first if "debounce" in job.head else 0
         job.score = self.due(job.head, job.score, first)
         if mode == "cancel" and state == RUNS:
@@ -250,6 +251,36 @@ class Checkpoint:
         return job.crashes + 1
 
 
+class Logs:
+    """What the last runs of a job have printed: by fence the attempt, how many bytes it were, and the last of
+    them."""
+
+    RUNS, BYTES = 10, 65536
+
+    def __init__(self):
+        self.runs = {}  # in the order in which they began to print
+
+    def tell(self, fence, attempt, start, text):
+        """A part of what a run prints, that begins behind so many bytes. It may be known, or a part before
+        it may have been lost: then it is all that is kept."""
+        _, total, kept = self.runs.get(fence, (attempt, 0, ""))
+        if start + len(text) <= total:
+            return
+        kept = text if start > total else kept + text[total - start:]
+        self.runs[fence] = attempt, start + len(text), kept[-self.BYTES:]
+        if len(self.runs) > self.RUNS:
+            del self.runs[next(iter(self.runs))]
+
+    def rows(self, first, start):
+        """Of the run `first` what follows so many bytes, and the runs after it."""
+        rows = []
+        for fence, (attempt, total, kept) in self.runs.items():
+            begins = max(total - len(kept), start if int(fence) == first else 0)
+            if int(fence) >= first and begins < total:
+                rows.append([fence, attempt, begins, kept[begins - total:]])
+        return rows
+
+
 class Levels:
     """Of jobs that are due, which are handed out: the higher level first, but of every eight one is the
     oldest of all levels."""
@@ -283,17 +314,20 @@ class Limits:
         if rate != "":
             self.rate, self.per, self.tokens = int(rate), int(per), None
 
-    def fill(self, now, back=0):
-        """The bucket as it is now, with what comes back from jobs that never started."""
+    def available(self, now, back=0):
+        """What is in the bucket now, with what comes back from jobs that never started."""
+        burst = max(1, self.rate // 10)
+        if self.tokens is None or now <= self.at - 1000:  # the clock was set back: nobody knows for how long
+            return min(burst, burst + back)
+        return min(burst, self.tokens + max(0, now - self.at) * self.rate / self.per + back)
+
+    def take(self, now, jobs):
         if self.rate:
-            burst = max(1, self.rate // 10)
-            had = burst if self.tokens is None else self.tokens
-            self.tokens = min(burst, had + (now - self.at) * self.rate / self.per + back)
-            self.at = now
+            self.tokens, self.at = self.available(now) - jobs, now
 
     def give_back(self, now, unstarted):
         if self.rate and unstarted:
-            self.fill(now, unstarted)
+            self.tokens, self.at = self.available(now, unstarted), now
 
     def free(self, now, free, slots, running):
         """Of so many places, how many may be taken."""
@@ -302,8 +336,7 @@ class Limits:
         if self.max_running:
             free = min(free, self.max_running - running)
         if self.rate:
-            self.fill(now)
-            free = min(free, int(self.tokens))
+            free = min(free, int(self.available(now)))
         return max(0, free)
 
 
@@ -373,6 +406,7 @@ class Queue:
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.trimmed, self.kept = 0, Kept()
         self.unique, self.conflicts = UniqueKeys(self), {}
+        self.schedules = Schedules(self)
 
     # ---- looking ----
 
@@ -395,6 +429,9 @@ class Queue:
     def at(self, id, place):
         job = self.jobs.get(id)
         return job if job and job.place == place else None
+
+    def waits_or_runs(self, job):
+        return job.place in ("schedule", "running") and not Expiry.is_over(job, self.now)
 
     def late(self, not_after):
         return 0 < int(not_after) < self.now
@@ -564,9 +601,8 @@ class Queue:
                                     len(self.within("running")))
             chosen = self.levels.choose(self.due(), free, self.levelled)
             taken += [(job, job.score) for job in chosen]
-            if self.limits.rate and taken:
-                self.limits.fill(self.now)
-                self.limits.tokens -= len(chosen)
+            if taken:
+                self.limits.take(self.now, len(chosen))
         for job, _ in taken:
             starts = job.place == "schedule"
             job.place, job.score, job.token = "running", ends, f"{worker}:{fence}"
@@ -580,7 +616,8 @@ class Queue:
                      (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
-        return [OK, self.now, str(fence), ANY, ANY, marks or 0, buried or 0, *self.told(taken)]
+        ticks = self.schedules.due_rows(100) if self.schedules.tell() else None
+        return [OK, self.now, str(fence), ANY, More(ticks), marks or 0, buried or 0, *self.told(taken)]
 
     @staticmethod
     def told(taken):
@@ -660,8 +697,11 @@ class Queue:
                 first, _, rest = text.partition(" ")
                 if what == "p":
                     self.jobs[id].progress = f"{fence} {text}"
-                else:
+                elif what == "c":
                     Checkpoint.tell(self.jobs[id], fence, int(first), rest)
+                else:
+                    start, _, lines = rest.partition(" ")
+                    self.jobs[id].logs.tell(fence, first, int(start), lines)
         return [OK, self.now] + ([codes] if any(codes) else [])
 
     def held(self, worker, args, step, resent):
@@ -791,6 +831,13 @@ class Queue:
             return [RUNS, self.now, self.ask_to_cancel(job), job.score]
         self.leave(job, "cancelled")
         return [OK, self.now]
+
+    def end_early(self, job):
+        """It waits or runs, and is not wanted any more."""
+        if job.place == "running":
+            self.ask_to_cancel(job)
+        else:
+            self.leave(job, "cancelled")
 
     def ask_to_cancel(self, job):
         """Marks the present run; one whose lock has ended is any."""
@@ -927,11 +974,13 @@ class Queue:
         return [OK, self.now]
 
     def check(self, _args):
-        """A worker is alive. It corrects the letters in `uses`."""
+        """A worker is alive. It corrects the letters in `uses`, and ends schedules that no file names."""
+        self.schedules.sweep()
         self.levelled = any(job.level != 1 for job in self.within("schedule")) or (
             self.levelled and bool(self.within("running")))
         empty = not self.waiting() and not self.within("running")
-        return Page([OK, self.now, ANY if self.expired() else int(empty)])
+        return Page([OK, self.now, ANY if self.expired() else int(empty), ANY, ANY, ANY, ANY,
+                     [int(self.schedules.tell())]])
 
     # ---- reading ----
 
@@ -970,7 +1019,17 @@ class Queue:
         return Page([OK, self.now, job.place, job.score, record, job.size,
                      job.token if locked else "", job.score - self.now if locked else 0, job.crashes, 0,
                      self.follows(job), [job.progress.partition(" ")[2] if job.progress and locked else "",
-                                         len(job.checkpoint.text) if job.checkpoint else 0, ANY]])
+                                         len(job.checkpoint.text) if job.checkpoint else 0,
+                                         len(job.logs.runs)]])
+
+    def logs(self, args):
+        """What the runs of a job have printed; it goes with the job, but stays with a dead one."""
+        id, fence, start = args
+        job = self.jobs.get(id)
+        if not job or Expiry.is_over(job, self.now) and job.head.get("expired") != "dead":
+            return [GONE, self.now]
+        place = "dead" if Expiry.is_over(job, self.now) else job.place
+        return [OK, self.now, place, *job.logs.rows(int(fence), int(start))]
 
     def follows(self, job):
         """Of a parked job, the holder of its key."""
@@ -998,7 +1057,49 @@ class Queue:
     SCRIPTS = {"bury": "bury_verdict", "limits": "set_limits"}
 
     def call(self, script, args):
+        if script.startswith("cron_"):
+            return getattr(self.schedules, script)(args)
         return getattr(self, self.SCRIPTS.get(script, script))(args)
+
+    # ---- the wake rule ----
+
+    def wake_by(self):
+        """When a worker must come at the latest: for a tick, for a job that waits, or for one that expires
+        (with limits that is left open); {}: nothing is to come."""
+        waiting = self.within("schedule")
+        times = [self.schedules.wake_by(), *(job.head.get("start_by") for job in waiting)]
+        if not self.paused and not self.limits.max_running and not self.limits.rate:
+            times += [job.score for job in waiting]
+        times = [time for time in times if time is not None]
+        return {"next": AtMost(max(min(times), self.now))} if times else {}
+
+    # ---- Redis's clock ----
+
+    def forget_the_past(self):
+        """What is over by now does not come back when the clock is set back."""
+        self.ended = {id: at for id, at in self.ended.items() if self.now <= at[0] + MINUTE}
+        self.purged = self.purged if self.purged and self.now <= self.purged[0] + MINUTE else None
+        self.producers = {name: one for name, one in self.producers.items() if self.now <= one.until}
+        self.conflicts = {name: one for name, one in self.conflicts.items() if self.now <= one[0]}
+        self.claims = {name: one for name, one in self.claims.items() if self.now <= one.until}
+        self.kept.jobs = {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)}
+        self.unique.taken = {key: one for key, one in self.unique.taken.items() if self.unique.state(one)}
+        for job in self.within("running"):
+            job.token = job.token if self.locked(job) else None
+
+    def take_dues(self, before, found):
+        """The clock was set back. What was ready stays ready, and what of it has moved keeps its order; what
+        was to come later waits for its time on the clock as it is. The queue knows the latest time only to
+        within 100 ms. found: when each is due now. Returns what is wrong."""
+        waiting = sorted(self.within("schedule"), key=lambda job: job.order)
+        seen = before - self.now > 100
+        wrong = [job.id for job in waiting
+                 if found[job.id] > self.now and job.score <= before and seen
+                 or found[job.id] != job.score and not self.now < job.score <= before + 100]
+        moved = [(found[job.id], job.id) for job in waiting if found[job.id] != job.score]
+        for job in waiting:
+            job.score = found[job.id]
+        return wrong or (["order"] if moved != sorted(moved) else [])
 
     # ---- all of it ----
 
@@ -1020,7 +1121,11 @@ class Queue:
                        for key, one in self.unique.taken.items() if self.unique.state(one)},
             "progress": {job.id: job.progress for job in jobs if job.progress},
             "checkpoint": {job.id: job.checkpoint.text for job in jobs if job.checkpoint},
+            "logs": {job.id: " ".join(job.logs.runs) for job in jobs if job.logs.runs},
+            "log": {job.id: {fence: "{} {} {}".format(*run) for fence, run in job.logs.runs.items()}
+                    for job in jobs if job.logs.runs},
             "cancel": {job.id: job.cancel for job in jobs if job.cancel},
             "ended": {id: how for id, (at, how) in self.ended.items() if self.now <= at + MINUTE},
             "counters": {name: n for name, n in self.counters.items() if n},
+            "wake": self.wake_by(), **self.schedules.keys(),
         }
