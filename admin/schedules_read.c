@@ -337,10 +337,10 @@ hf_err hf_admin_schedules(hf_admin *admin, const char *name, const char *after,
     hf_queue queue;
     page p = {.max = limit};
     hf_admin_begin(admin, detail);
+    if (limit < 1 || limit > PAGE_MAX)
+        return hf_admin_fail(admin, HF_INVALID, "expected 1 to %d schedules, found %zu",
+                             PAGE_MAX, limit);
     hf_err err = hf_admin_queue(admin, name, &queue);
-    if (err == HF_OK && (limit < 1 || limit > PAGE_MAX))
-        err = hf_admin_fail(admin, HF_INVALID, "expected 1 to %d schedules, found %zu",
-                            PAGE_MAX, limit);
     if (err == HF_OK && after != NULL)
         err = hf_admin_check_id(admin, after);
     if (err != HF_OK)

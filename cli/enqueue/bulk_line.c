@@ -345,10 +345,10 @@ static hf_err decode(reader *r, const char *raw, size_t raw_len, const char **te
 
 static hf_err take_member(reader *r, const hf_json_member *member, uint32_t *seen)
 {
-    value v = {.raw = member->value, .raw_len = member->value_len};
-    size_t key_len;
+    value v = {.name = "", .raw = member->value, .raw_len = member->value_len};
+    size_t key_len = 0;
     hf_err err = decode(r, member->key, member->key_len, &v.name, &key_len);
-    if (err == HF_OK && strlen(v.name) != key_len)
+    if (strlen(v.name) != key_len)
         v.name = ""; /* no key has a NUL */
     if (err == HF_OK && *v.raw == '"')
         err = decode(r, v.raw, v.raw_len, &v.text, &v.len);
