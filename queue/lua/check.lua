@@ -92,10 +92,12 @@ local function mend_uses(m, prefix)
   end
 end
 
--- Those whose time is over, if no job that ends comes to it; more of them by later checks.
+-- Those whose time is over, if no job that ends comes to it; more of them, of all queues, by later checks.
+local may_forget = FORGET_MAX
+
 local function forget_done(prefix)
   DONE, KEPT, RESULTS = prefix .. 'done', prefix .. 'kept', prefix .. 'results'
-  forget_over()
+  may_forget = may_forget - forget_over(may_forget)
 end
 
 local function check(i)

@@ -61,7 +61,7 @@ for k = 1, #ids do
 end
 open_writes()
 if died == 0 and uses and string.find(uses, 'k', 1, true) then
-  forget_over()
+  forget_over(FORGET_MAX)
   for k = 1, #ids do
     if codes[k] == GONE and forget_kept({ ids[k] }) == 1 then
       codes[k] = OK

@@ -41,7 +41,7 @@ count('lost', lost)
 count('unsure', unsure)
 if #ids > 0 then
   keep(ids, until_ms, words)
-  trim_kept(max, max_bytes, #ids + 500)
+  trim_kept(max, max_bytes, #ids)
   wake(read_meta())
 end
 return { OK, now, codes }

@@ -32,7 +32,7 @@ if last and last == ARGV[5] then
 end
 if ARGV[2] == 'done' then
   open_writes()
-  forget_over()
+  forget_over(FORGET_MAX)
 elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
   for _ = 1, 2 do -- these are not purged, but have expired; then those that followed them
     expire_due(uses, {})
@@ -59,7 +59,7 @@ for _, set in ipairs(sets) do
   if #ids > 0 then
     open_writes()
     if set == DONE then
-      forget_kept(ids)
+      forget(ids)
     else
       leave('purged', ids, set)
     end

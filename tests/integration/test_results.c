@@ -212,6 +212,40 @@ static void a_check_forgets_what_is_over(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:results"), 2);
 }
 
+/* So many that ended long ago; until: when their time is over, ms. */
+static void fill_kept(int n, int64_t until)
+{
+    (void)hf_fixture_command(&fixture.redis, "EVAL %s 0 %d %lld",
+                             "for i = 1, ARGV[1] do "
+                             "redis.call('ZADD', 'hf:{q}:done', i, 'old-' .. i) "
+                             "redis.call('ZADD', 'hf:{q}:kept', ARGV[2], 'old-' .. i) "
+                             "redis.call('HSET', 'hf:{q}:results', 'old-' .. i, '{}') "
+                             "redis.call('HINCRBY', 'hf:{q}:results', '', 2) end "
+                             "redis.call('HSET', 'hf:{q}:meta', 'uses', 'k')",
+                             n, (long long)until);
+}
+
+/* Each script forgets 500 beside as many as it keeps, for all reasons together. */
+static void many_are_forgotten_by_several_scripts(void **state)
+{
+    (void)state;
+    fill_kept(1200, 1);
+    must(hf_queue_fixture_check(&fixture, "w", false));
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:done"), 700);
+    keep_result("one", HOUR, "x"); /* at most 100 */
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:done"), 200);
+    keep_result("two", HOUR, "y");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:done"), 2);
+    fill_kept(1200, INT64_C(9000000000000));
+    keep_result("three", HOUR, "z");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:done"), 702);
+    keep_result("four", HOUR, "z");
+    keep_result("five", HOUR, "z");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:done"), 100);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:results"), 101);
+    assert_string_equal(result_of("one"), "x");
+}
+
 /* And no worker lives either: the keys have an end. */
 static void the_keys_end_with_the_last_job(void **state)
 {
@@ -384,6 +418,7 @@ int main(void)
         TEST(the_oldest_go_when_they_have_too_many_bytes),
         TEST(what_is_over_is_not_shown),
         TEST(a_check_forgets_what_is_over),
+        TEST(many_are_forgotten_by_several_scripts),
         TEST(the_keys_end_with_the_last_job),
         TEST(a_kept_job_can_be_deleted),
         TEST(a_purge_removes_what_is_kept),

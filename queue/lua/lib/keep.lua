@@ -19,21 +19,22 @@ local function keep(ids, until_ms, words)
   note_use('k', true)
 end
 
--- Forgets those whose time is over, and the oldest beyond the bounds, at most `most` for each reason.
-local function trim_kept(max, max_bytes, most)
-  forget_over()
-  local over = math.min(call('ZCARD', DONE) - max, most)
+-- Forgets those whose time is over, and then the oldest beyond the bounds, after so many were added.
+local function trim_kept(max, max_bytes, added)
+  local left = added + FORGET_MAX
+  left = left - forget_over(left)
+  local over = math.min(call('ZCARD', DONE) - max, left)
   if over > 0 then
-    forget_kept(call('ZRANGE', DONE, 0, over - 1))
+    left = left - forget(call('ZRANGE', DONE, 0, over - 1))
   end
   over = tonumber(call('HGET', RESULTS, '') or 0) - max_bytes
-  if over > 0 then
-    local oldest, n = call('ZRANGE', DONE, 0, most - 1), 0
+  if over > 0 and left > 0 then
+    local oldest, n = call('ZRANGE', DONE, 0, left - 1), 0
     while over > 0 and n < #oldest do
       n = n + 1
       over = over - call('HSTRLEN', RESULTS, oldest[n])
     end
-    forget_kept({ unpack(oldest, 1, n) })
+    forget({ unpack(oldest, 1, n) })
   end
   local latest = call('ZRANGE', KEPT, -1, -1, 'WITHSCORES')[2]
   for _, key in ipairs(latest and { DONE, KEPT, RESULTS } or {}) do

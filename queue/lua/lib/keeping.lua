@@ -6,28 +6,41 @@
 --- @include "lib/key_kept.lua"
 --- @include "lib/uses.lua"
 
--- Forgets those of these ids, at most 3,000, that are kept. Returns how many.
-local function forget_kept(ids)
-  local gone, bytes = {}, 0
-  for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
-    if ended then
-      gone[#gone + 1] = ids[k]
-      bytes = bytes + call('HSTRLEN', RESULTS, ids[k])
-    end
+-- So many in a script, which takes 1 ms, beside as many as it keeps: what is beyond the bounds becomes less
+-- with each script that keeps some.
+local FORGET_MAX = 500
+
+-- Forgets these ids, at most 3,000, all of which are kept.
+local function forget(ids)
+  local bytes = 0
+  for k = 1, #ids do
+    bytes = bytes + call('HSTRLEN', RESULTS, ids[k])
   end
-  if #gone > 0 then
-    call('ZREM', DONE, unpack(gone))
-    call('ZREM', KEPT, unpack(gone))
-    call('HDEL', RESULTS, unpack(gone))
+  if #ids > 0 then
+    call('ZREM', DONE, unpack(ids))
+    call('ZREM', KEPT, unpack(ids))
+    call('HDEL', RESULTS, unpack(ids))
     call('HINCRBY', RESULTS, '', -bytes)
     if call('EXISTS', DONE) == 0 then
       call('DEL', RESULTS)
       note_use('k', false)
     end
   end
-  return #gone
+  return #ids
 end
 
-local function forget_over()
-  return forget_kept(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, 500))
+-- Forgets those of these ids, at most 3,000, that are kept. Returns how many.
+local function forget_kept(ids)
+  local kept = {}
+  for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
+    if ended then
+      kept[#kept + 1] = ids[k]
+    end
+  end
+  return forget(kept)
+end
+
+-- Forgets those whose time is over, at most so many. Returns how many.
+local function forget_over(most)
+  return forget(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, most))
 end
