@@ -118,7 +118,7 @@ local function check_unique(keys)
 end
 
 local function check_log(key, id)
-  if call('HEXISTS', LOGS, id) == 0 then
+  if call('HEXISTS', LOGS, id) == 0 and call('PTTL', key) == -1 then -- lib/leaving.lua gives it an end
     report('mark', 9, id, 'has left a log', 'it is removed', function()
       call('DEL', key)
     end)

@@ -22,6 +22,13 @@ class Any:
 ANY = Any()
 
 
+class Either(list):
+    """This answer, or another one."""
+
+    def matches(self, found):
+        return isinstance(found, list)
+
+
 class Starts:
     """A text that begins so: its end is for people."""
 

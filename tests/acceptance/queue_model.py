@@ -5,7 +5,7 @@ and returns the answer that Redis must give. What the documents leave open is AN
 """
 import json
 
-from model_answers import (ANY, CANCEL, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
+from model_answers import (ANY, CANCEL, Either, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
                            Dues, More, OneOf, Page, Record, Starts)
 from schedule_model import Schedules
 
@@ -391,6 +391,7 @@ class Kept:
             bytes -= len(self.jobs.pop(ids.pop(0))[2])
 
 
+LAST_LINES_MS = 5000
 COUNTERS = ("enqueued", "done", "failed", "lost", "unsure", "crashed", "cancelled", "deleted",
             "expired", "replaced", "healed")
 
@@ -403,6 +404,7 @@ class Queue:
         self.limits, self.paused, self.fence = Limits(), False, 0
         self.tellers = {}  # of the deaths of jobs that name none, by their types
         self.producers, self.claims = {}, {}
+        self.lately = {}  # done or cancelled jobs: until when their last lines may be there
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.trimmed, self.kept = 0, Kept()
         self.unique, self.conflicts = UniqueKeys(self), {}
@@ -448,6 +450,8 @@ class Queue:
         job.token, job.cancel, job.crashes, job.progress = None, None, 0, None
         if how != "dead":
             del self.jobs[job.id]
+        if how in ("done", "cancelled"):
+            self.lately[job.id] = self.now + LAST_LINES_MS
         if how in ("cancelled", "deleted", "expired", "replaced"):
             self.ended[job.id] = (self.now, how)
         if how == "trimmed":
@@ -1023,9 +1027,12 @@ class Queue:
                                          len(job.logs.runs)]])
 
     def logs(self, args):
-        """What the runs of a job have printed; it goes with the job, but stays with a dead one."""
+        """What the runs of a job have printed; it goes with the job, but stays with a dead one. Of one that is
+        done or cancelled the last lines may be there for a while."""
         id, fence, start = args
         job = self.jobs.get(id)
+        if not job and self.lately.get(id, 0) >= self.now:
+            return Either([GONE, self.now])
         if not job or Expiry.is_over(job, self.now) and job.head.get("expired") != "dead":
             return [GONE, self.now]
         place = "dead" if Expiry.is_over(job, self.now) else job.place

@@ -145,6 +145,7 @@ static void the_last_lines_of_a_job_that_ends_are_printed(void **state)
     assert_true(hf_proc_wait(&hf_try_proc, 10000));
     assert_int_equal(hf_try_proc.status, 0);
     assert_true(printed("==> attempt 1 <==\none\ntwo\n"));
+    hf_try_run("doctor @", 0);
     EVENTUALLY(15000,
                hf_fixture_number(&fixture->redis, "EXISTS hf:{default}:log:a") == 0);
 }
