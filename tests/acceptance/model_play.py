@@ -514,7 +514,10 @@ class Play(SchedulePlay):
         self.send("stats")
 
     def logs(self):
-        id = self.id()
+        """Of a job, or of one that ended a moment ago."""
+        self.model.last_lines.forget(self.now)
+        ended = list(self.model.last_lines.ended)
+        id = self.random.choice(ended) if ended and self.chance(0.5) else self.id()
         job = self.model.jobs.get(id)
         fence = self.random.choice([0, *(job.logs.runs if job else ())])
         self.send("logs", id, fence, self.random.choice((0, 0, self.random.randint(0, 100))))

@@ -5,7 +5,7 @@ and returns the answer that Redis must give. What the documents leave open is AN
 """
 import json
 
-from model_answers import (ANY, CANCEL, Either, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
+from model_answers import (ANY, CANCEL, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
                            Dues, More, OneOf, Page, Record, Starts)
 from schedule_model import Schedules
 
@@ -281,6 +281,34 @@ class Logs:
         return rows
 
 
+class LastLines:
+    """The logs of jobs that were done or cancelled are there for a while, for those that follow them. What
+    happens to them when a job of the same id comes and goes meanwhile is left open."""
+
+    LENGTH = 5000
+
+    def __init__(self):
+        self.ended = {}  # id: until when, and the logs; None: these, or none
+
+    def left(self, job, how, now):
+        if job.logs.runs:
+            self.ended.pop(job.id, None)
+            if how in ("done", "cancelled"):
+                self.ended[job.id] = now + self.LENGTH, job.logs
+        elif job.id in self.ended:
+            self.ended[job.id] = now + self.LENGTH, None
+
+    def answer(self, id, first, start, now):
+        until, logs = self.ended.get(id, (0, None))
+        gone, there = [GONE, now], [OK, now, "gone"]
+        if now > until:
+            return gone
+        return there + logs.rows(first, start) if logs else OneOf(gone, Page(there))
+
+    def forget(self, now):
+        self.ended = {id: one for id, one in self.ended.items() if now <= one[0]}
+
+
 class Levels:
     """Of jobs that are due, which are handed out: the higher level first, but of every eight one is the
     oldest of all levels."""
@@ -391,7 +419,6 @@ class Kept:
             bytes -= len(self.jobs.pop(ids.pop(0))[2])
 
 
-LAST_LINES_MS = 5000
 COUNTERS = ("enqueued", "done", "failed", "lost", "unsure", "crashed", "cancelled", "deleted",
             "expired", "replaced", "healed")
 
@@ -404,9 +431,8 @@ class Queue:
         self.limits, self.paused, self.fence = Limits(), False, 0
         self.tellers = {}  # of the deaths of jobs that name none, by their types
         self.producers, self.claims = {}, {}
-        self.lately = {}  # done or cancelled jobs: until when their last lines may be there
         self.counters = dict.fromkeys(COUNTERS, 0)
-        self.trimmed, self.kept = 0, Kept()
+        self.trimmed, self.kept, self.last_lines = 0, Kept(), LastLines()
         self.unique, self.conflicts = UniqueKeys(self), {}
         self.schedules = Schedules(self)
 
@@ -450,8 +476,7 @@ class Queue:
         job.token, job.cancel, job.crashes, job.progress = None, None, 0, None
         if how != "dead":
             del self.jobs[job.id]
-        if how in ("done", "cancelled"):
-            self.lately[job.id] = self.now + LAST_LINES_MS
+            self.last_lines.left(job, how, self.now)
         if how in ("cancelled", "deleted", "expired", "replaced"):
             self.ended[job.id] = (self.now, how)
         if how == "trimmed":
@@ -1027,13 +1052,12 @@ class Queue:
                                          len(job.logs.runs)]])
 
     def logs(self, args):
-        """What the runs of a job have printed; it goes with the job, but stays with a dead one. Of one that is
-        done or cancelled the last lines may be there for a while."""
+        """What the runs of a job have printed; it stays with a dead one."""
         id, fence, start = args
         job = self.jobs.get(id)
-        if not job and self.lately.get(id, 0) >= self.now:
-            return Either([GONE, self.now])
-        if not job or Expiry.is_over(job, self.now) and job.head.get("expired") != "dead":
+        if not job:
+            return self.last_lines.answer(id, int(fence), int(start), self.now)
+        if Expiry.is_over(job, self.now) and job.head.get("expired") != "dead":
             return [GONE, self.now]
         place = "dead" if Expiry.is_over(job, self.now) else job.place
         return [OK, self.now, place, *job.logs.rows(int(fence), int(start))]
@@ -1091,6 +1115,7 @@ class Queue:
         self.claims = {name: one for name, one in self.claims.items() if self.now <= one.until}
         self.kept.jobs = {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)}
         self.unique.taken = {key: one for key, one in self.unique.taken.items() if self.unique.state(one)}
+        self.last_lines.forget(self.now)
         for job in self.within("running"):
             job.token = job.token if self.locked(job) else None
 

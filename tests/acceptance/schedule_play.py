@@ -179,24 +179,28 @@ class SchedulePlay:
 
     def tick(self, words):
         answer = self.send("cron_tick", *words)
+        if answer[0] == OK:
+            self.note_decided(words, answer[3])
         self.look_at_wake()
         if words[1] and self.chance(0.95):
             self.claim()  # as the worker has said
         elif words[1]:
             self.pass_time(200)
             self.check()  # it has died, and another one comes
-        if answer[0] != OK:
-            return
+        if answer[0] == OK and answer[2] and self.chance(0.8):
+            self.reckon()
+
+    def note_decided(self, words, codes):
+        """No tick of a schedule is decided on twice."""
         at = 2
-        for code in answer[3]:
+        for code in codes:
             id, n = words[at], words[at + 6]
             ticks = words[at + 8:at + 7 + 3 * n:3] if code == OK else []
-            twice = self.decided[id].intersection(ticks)
+            decided = self.decided[self.model.schedules.live(id)]
+            twice = decided.intersection(ticks)
             require(not twice, f"the ticks {twice} of {id} are decided on twice: {self.harness.where}")
-            self.decided[id].update(ticks)
+            decided.update(ticks)
             at += 7 + 3 * n
-        if answer[2] and self.chance(0.8):
-            self.reckon()
 
     # ---- the end ----
 
