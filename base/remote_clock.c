@@ -213,7 +213,12 @@ int64_t hf_remote_clock_now(const hf_remote_clock *c, uint64_t boot_ns)
 
 uint64_t hf_remote_clock_when(const hf_remote_clock *c, int64_t remote_ms)
 {
+    const int64_t last_us = INT64_MAX / US_NS; /* in some 300 years */
+    if (remote_ms >= last_us / MS_US)
+        return UINT64_MAX;
     int64_t boot_us = remote_ms * MS_US - c->low_us;
+    if (boot_us >= last_us)
+        return UINT64_MAX;
     return boot_us > 0 ? (uint64_t)boot_us * US_NS : 0;
 }
 

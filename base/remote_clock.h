@@ -72,8 +72,9 @@ int64_t hf_remote_clock_read(hf_remote_clock *clock, uint64_t sent_ns, uint64_t 
                              int64_t remote_ms);
 
 bool hf_remote_clock_known(const hf_remote_clock *clock); /* there was a sample */
-int64_t hf_remote_clock_now(const hf_remote_clock *clock, uint64_t boot_ns);    /* ms */
-uint64_t hf_remote_clock_when(const hf_remote_clock *clock, int64_t remote_ms); /* ns */
+int64_t hf_remote_clock_now(const hf_remote_clock *clock, uint64_t boot_ns); /* ms */
+/* In ns; 0: it has long passed; UINT64_MAX: in more than 290 years. */
+uint64_t hf_remote_clock_when(const hf_remote_clock *clock, int64_t remote_ms);
 /* In ms. 0 or less: nothing is vouched for, but it will be in that many ms, negated. */
 int64_t hf_remote_clock_vouched(const hf_remote_clock *clock, uint64_t boot_ns);
 int64_t hf_remote_clock_least(const hf_remote_clock *clock,

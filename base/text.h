@@ -29,7 +29,7 @@ void hf_format_duration(int64_t ms,
 void hf_format_time(int64_t unix_ms,
                     char out[HF_TIME_SIZE]); /* RFC 3339 in UTC with ms */
 
-/* The bytes of the UTF-8 character at p, of which `left` bytes are there; 0: there is
+/* The bytes of the UTF-8 character at p, where `left` bytes are there; 0: there is
  * none (a stray or missing continuation, a longer form than needed, half a surrogate
  * pair, past the last character). */
 size_t hf_utf8_len(const char *p, size_t left);

@@ -135,7 +135,7 @@ int64_t hf_server_sample(hf_server *server, int64_t now_ms, uint64_t sent_ns);
 uint64_t hf_server_trip_ns(hf_server *server);
 int64_t hf_server_now(hf_server *server); /* Unix ms, never ahead; 0: not known yet */
 /* The boot time, ns, at which its clock shows this time, if it runs as fast as ours; 0:
- * it has long passed, or the clock is not known yet. */
+ * it has long passed, or the clock is not known yet; UINT64_MAX: in centuries. */
 uint64_t hf_server_when(hf_server *server, int64_t at_ms);
 /* Leases of this length are judged from now on. */
 void hf_server_judge(hf_server *server, uint32_t lease_ms);

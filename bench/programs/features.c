@@ -32,7 +32,7 @@ typedef struct plan {
     size_t n;
     hf_job jobs[CALL_JOBS];
     char keys[CALL_JOBS][KEY_SIZE];
-    size_t made; /* keys, none of which comes again */
+    size_t made; /* keys; no key comes again */
 } plan;
 
 typedef struct count {

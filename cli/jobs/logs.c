@@ -83,8 +83,8 @@ static void print_held(printer *p)
     print_piece(p, &piece);
 }
 
-/* What was cut begins with a whole character: that of which the first bytes are missing
- * is missing as a whole. */
+/* A piece that was cut begins with a whole character: if the first bytes of one are
+ * missing, its other bytes are left out. */
 static void skip_half(log_piece *piece)
 {
     for (size_t n = 1; n < CHARACTER; n++) {

@@ -60,8 +60,8 @@ static void make_due(const char *id, int64_t next_ms)
 }
 
 /* What a worker sends: one job for its tick. */
-static hf_err tick(const char *id, const char *gen, int64_t next_ms, int64_t new_next_ms,
-                   const char *job)
+static hf_err tick_with(const char *id, const char *gen, int64_t next_ms,
+                        int64_t new_next_ms, const char *job, bool claims)
 {
     char next[24];
     hf_err err;
@@ -76,11 +76,18 @@ static hf_err tick(const char *id, const char *gen, int64_t next_ms, int64_t new
                               .ids = &job,
                               .ticks_ms = &next_ms,
                               .dues_ms = &next_ms};
-    HF_QUEUE_FIXTURE_ASK(err, &q,
-                         hf_op_cron_tick(q.client, &q.queue,
-                                         &(hf_cron_tick_args){.ticks = &one, .n = 1},
-                                         hf_queue_fixture_on_answer, &q));
+    HF_QUEUE_FIXTURE_ASK(
+        err, &q,
+        hf_op_cron_tick(q.client, &q.queue,
+                        &(hf_cron_tick_args){.ticks = &one, .n = 1, .claims = claims},
+                        hf_queue_fixture_on_answer, &q));
     return err;
+}
+
+static hf_err tick(const char *id, const char *gen, int64_t next_ms, int64_t new_next_ms,
+                   const char *job)
+{
+    return tick_with(id, gen, next_ms, new_next_ms, job, false);
 }
 
 static void gen_of(const char *id, char out[32])
@@ -187,6 +194,34 @@ static void a_dead_job_overlaps_nothing(void **state)
     assert_int_equal(hf_queue_fixture_verdict(&q, HF_OP_BURY, &args, &item), HF_OK);
     assert_int_equal(tick("s", gen, now - 5, now + 3600000, "j2"), HF_OK);
     assert_int_equal(enqueued(), 2);
+}
+
+static long long baton(void)
+{
+    return hf_fixture_number(&q.redis, "ZSCORE hf:{q}:wake baton");
+}
+
+/* It comes for the job; the schedule's next tick is for whichever worker is free then. */
+static void no_other_worker_is_woken_for_a_job_that_the_sender_takes(void **state)
+{
+    char gen[32];
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000, .overlap = HF_OVERLAP_ALLOW});
+    gen_of("s", gen);
+    int64_t now = hf_queue_fixture_now(&q);
+    const int64_t next = now + 3600000;
+    make_due("s", now - 10);
+    assert_int_equal(tick_with("s", gen, now - 10, now - 5, "j1", false), HF_OK);
+    assert_int_equal(baton(), 0);
+    assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
+    (void)hf_fixture_command(&q.redis, "ZPOPMIN hf:{q}:wake");
+    assert_int_equal(tick_with("s", gen, now - 5, next, "j2", true), HF_OK);
+    assert_int_equal(hf_fixture_number(&q.redis, "ZCARD hf:{q}:wake"), 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
+    args.due = true;
+    assert_int_equal(hf_queue_fixture_claim_with(&q, &args), HF_OK);
+    assert_int_equal(q.n_jobs, 1);
+    assert_int_equal(baton(), next);
 }
 
 static void a_limit_counts_the_jobs_that_were_accepted(void **state)
@@ -821,6 +856,7 @@ int main(void)
         TEST(a_tick_may_make_a_second_job),
         TEST(a_tick_may_cancel_the_last_job),
         TEST(a_dead_job_overlaps_nothing),
+        TEST(no_other_worker_is_woken_for_a_job_that_the_sender_takes),
         TEST(a_limit_counts_the_jobs_that_were_accepted),
         TEST(a_claim_tells_of_due_ticks_and_a_baton_waits_for_the_next),
         TEST(a_paused_schedule_drops_its_ticks),

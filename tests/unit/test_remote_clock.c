@@ -93,6 +93,10 @@ static void a_time_is_foretold_to_the_delay_of_an_answer(void **state)
     int64_t at_ms = remote_ms() + 60000;
     boot_ns = hf_remote_clock_when(&clock_, at_ms);
     assert_in_range(remote_ms() - at_ms, 0, 1);
+    for (int64_t ms = at_ms; ms < INT64_MAX / 2; ms *= 2) /* years that no ns hold */
+        assert_true(hf_remote_clock_when(&clock_, ms) >= boot_ns - MS);
+    assert_true(hf_remote_clock_when(&clock_, INT64_C(253402300799999)) == UINT64_MAX);
+    assert_true(hf_remote_clock_when(&clock_, INT64_MAX) == UINT64_MAX);
 }
 
 static void now_is_never_ahead_with_any_delay_of_answers(void **state)

@@ -10,7 +10,7 @@
 -- with each script that keeps some.
 local FORGET_MAX = 500
 
--- Forgets these ids, at most 3,000, all of which are kept.
+-- Forgets these ids, at most 3,000; all of them are kept.
 local function forget(ids)
   local bytes = 0
   for k = 1, #ids do
