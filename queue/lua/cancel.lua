@@ -26,7 +26,7 @@ local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[2]
 open_writes()
-expire_late(id, uses)
+expire_late(id)
 if call('ZSCORE', DEAD, id) then
   return { IS_DEAD, now }
 end

@@ -80,7 +80,7 @@ if uses and string.find(uses, '[^bfklmux]') or late or first and first + 0 <= no
   if late then
     --- @include "lib/expire_all.lua"
     buried = {}
-    local gone, left = expire_due(uses, buried)
+    local gone, left = expire_due(buried)
     wait = gone > 0 and 0 or wait -- it comes back at once
     max = left and 0 or max
   end

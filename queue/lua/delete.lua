@@ -29,7 +29,7 @@ local died, ids, codes, holders, expired = tonumber(ARGV[2]), {}, {}, {}, false
 local from = {} -- by the set in which they are
 for i = 3, #ARGV do
   ids[i - 2] = ARGV[i]
-  expired = expire_late(ARGV[i], uses) or expired
+  expired = expire_late(ARGV[i]) or expired
 end
 local deaths = call('ZMSCORE', DEAD, unpack(ids))
 

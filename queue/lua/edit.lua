@@ -39,7 +39,7 @@ elseif priority ~= '' and priority ~= 'normal' and not LEVEL_SETS[priority] then
   error('holdfast: expected as the priority high, normal or low', 0)
 end
 open_writes()
-expire_late(id, uses)
+expire_late(id)
 local set, score = waits_in(id)
 local record = set and call('HGET', JOBS, id)
 if not record then

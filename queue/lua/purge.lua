@@ -35,7 +35,7 @@ if ARGV[2] == 'done' then
   forget_over(FORGET_MAX)
 elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
   for _ = 1, 2 do -- these are not purged, but have expired; then those that followed them
-    expire_due(uses, {})
+    expire_due({})
   end
 end
 local ONE = { dead = DEAD, done = DONE, parked = PARKED }

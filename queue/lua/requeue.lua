@@ -77,7 +77,7 @@ end
 open_writes()
 for i = 6, #ARGV do
   local id, code, due = ARGV[i], GONE, first
-  changed = died == 0 and expire_late(id, uses) or changed -- it may be dead now
+  changed = died == 0 and expire_late(id) or changed -- it may be dead now
   local score = call('ZSCORE', DEAD, id)
   if rate > 0 then
     due = math.min(TIME_MAX, due + floor((place + i - 6) * 1000 / rate))

@@ -448,8 +448,9 @@ class Queue:
         return [job for job in self.within("schedule") if not Expiry.is_over(job, self.now)]
 
     def expired(self):
-        return sorted((job for job in self.jobs.values() if Expiry.is_over(job, self.now)), key=lambda job: (
-            job.head.get("expired") == "dead", job.head["start_by"], job.id))
+        """In their order in `expires`."""
+        return sorted((job for job in self.jobs.values() if Expiry.is_over(job, self.now)),
+                      key=lambda job: (job.head["start_by"], job.id))
 
     def due(self):
         return [job for job in self.waiting() if job.score <= self.now]
@@ -516,6 +517,17 @@ class Queue:
                     buried += [job.id, text]
             else:
                 self.leave(job, "expired")
+
+    def expire_due(self, buried=None):
+        """As many as one script may: slices of 25, until 200 or 50 deaths. Their records are short here."""
+        gone, dead = 0, len(self.within("dead"))
+        while gone < 200 and len(self.within("dead")) < dead + 50:
+            over = self.expired()[:25]
+            for job in sorted(over, key=lambda job: job.head.get("expired") == "dead"):
+                self.expire(job, buried)
+            gone += len(over)
+            if len(over) < 25:
+                break
 
     def trim(self, most, age, brought):
         """The bounds of the dead, after so many came: a script removes a hundred more at most."""
@@ -617,8 +629,7 @@ class Queue:
         fence = max(self.now * 1000, self.fence + 1)
         ends = self.lease_end(lease, at_least)
         taken, buried, marks = [], [], []
-        for job in self.expired():
-            self.expire(job, buried)
+        self.expire_due(buried)
         if not self.paused:
             most = 0 if self.expired() else most  # what followed one of them: it comes back at once
             for job in self.over(until)[:min(most, 200)]:
@@ -938,8 +949,7 @@ class Queue:
         if self.purged and self.purged[1] == word and self.now <= self.purged[0] + MINUTE:
             return Page([OK, self.now, self.purged[2]])
         for _ in range(2 if state not in ("dead", "done") else 0):
-            for job in self.expired():
-                self.expire(job)
+            self.expire_due()
         n, most = 0, int(most)
         if state == "done":
             over = [id for ended, id in self.kept.oldest(self.now) if ended <= int(before)]

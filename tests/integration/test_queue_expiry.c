@@ -170,20 +170,27 @@ static void a_queue_at_its_limit_lets_them_expire(void **state)
     assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 1);
 }
 
+/* So many with this record are over. */
+static void put_late(size_t n, const char *record)
+{
+    static char ids[500][16];
+    static hf_enqueue_item items[HF_COUNT(ids)];
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    assert_true(n <= HF_COUNT(ids));
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "j%04zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {record, strlen(record)}};
+    }
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, n), HF_OK);
+    pass();
+}
+
 static void many_expire_in_slices_and_the_next_comes_at_once(void **state)
 {
-    enum { N = 1000, SLICE = 400 };
-    static char ids[N][16];
-    static hf_enqueue_item items[N];
-    const hf_enqueue_args args = {.producer = "", .options = true};
+    enum { N = 500, SLICE = 200 };
     (void)state;
-    for (size_t i = 0; i < N; i++) {
-        (void)snprintf(ids[i], sizeof ids[i], "j%04zu", i);
-        items[i] = (hf_enqueue_item){ids[i], 0, {DROP, strlen(DROP)}};
-    }
-    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, N), HF_OK);
     must_put("live", PLAIN, 0);
-    pass();
+    put_late(N, DROP);
     for (int i = 1; i <= 2; i++) {
         assert_int_equal(claim(10), 0); /* a claim at its bound takes no job */
         assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), i * SLICE);
@@ -193,6 +200,26 @@ static void many_expire_in_slices_and_the_next_comes_at_once(void **state)
     }
     assert_int_equal(claim(10), 1);
     assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), N);
+}
+
+/* A script that reads or writes more of each ends with fewer. */
+static void fewer_expire_at_once_that_are_large_or_die(void **state)
+{
+    char large[8192];
+    (void)state;
+    memset(large, 'x', sizeof large);
+    memcpy(large, DROP, strlen(DROP));
+    large[sizeof large - 100] = '\0';
+    put_late(60, large);
+    assert_int_equal(claim(10), 0);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 25);
+    assert_int_equal(claim(10) + claim(10), 0);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 60);
+    put_late(90, DIE);
+    assert_int_equal(claim(10), 0);
+    assert_int_equal(number("ZCARD hf:{q}:dead"), 50);
+    assert_int_equal(claim(10) + claim(10), 0);
+    assert_int_equal(number("ZCARD hf:{q}:dead"), 90);
 }
 
 /* ---- among the dead ---- */
@@ -466,6 +493,7 @@ int main(void)
         TEST(a_paused_queue_lets_them_expire),
         TEST(a_queue_at_its_limit_lets_them_expire),
         TEST(many_expire_in_slices_and_the_next_comes_at_once),
+        TEST(fewer_expire_at_once_that_are_large_or_die),
         TEST(it_can_become_a_dead_letter),
         TEST(a_retry_never_expires),
         TEST(what_started_and_was_released_never_expires),

@@ -1,45 +1,50 @@
 -- expire.lua - waiting jobs whose time is over leave.
 --- @include "lib/keys.lua"
 --- @include "lib/key_expires.lua"
+--- @include "lib/key_of.lua"
 --- @include "lib/levels.lua"
 
--- They leave as expired. None has started, but a dead one that was requeued may have a checkpoint.
-local function leave_late(ids, set)
+-- They leave as expired. None has started, but a dead one that was requeued may have a checkpoint. keyed:
+-- their unique keys (lib/leaving.lua).
+local function leave_late(ids, set, uses, keyed)
   local how, from, locks, expiring, voids = 'expired', 1, nil, true, true
-  local uses = call('HGET', META, 'uses')
-  local marked = uses and string.find(uses, 'm', 1, true)
-  local keyed, unparked = uses and string.find(uses, 'u', 1, true), nil
+  local marked, unparked = string.find(uses, 'm', 1, true), nil
   --- @step "lib/leaving.lua"
 end
 
 -- Of these ids in EXPIRES, with their scores, those that wait and whose record agrees leave. Returns
--- {{id, set, record}, ...} of those that have to die. `uses` of meta tells whether there are levels.
-local function expire(ids, times, uses)
-  local sets, over, dying, strange = {}, {}, {}, {}
+-- {{id, set, record}, ...} of those that have to die, and the bytes of all records.
+local function expire(ids, times)
+  local uses = call('HGET', META, 'uses') or ''
+  local keyed = string.find(uses, 'u', 1, true)
+  local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
   for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
-    over[set] = {}
+    over[set], keys[set] = {}, {}
     for k, score in ipairs(call('ZMSCORE', set, unpack(ids))) do
       sets[k] = sets[k] or score and set
     end
   end
   for k, record in ipairs(call('HMGET', JOBS, unpack(ids))) do
-    local line = record and string.match(record, '^[^\n]*') or ''
+    local text, set = record or '', sets[k]
+    local line = string.sub(text, 1, (string.find(text, '\n', 1, true) or 0) - 1)
     local by = tonumber(string.match(line, '"start_by":%s*(%d+)') or nil)
-    if not sets[k] or by ~= times[k] + 0 then
+    bytes = bytes + #text
+    if not set or by ~= times[k] + 0 then
       strange[#strange + 1] = ids[k]
     elseif string.find(line, '"expired":%s*"dead"') then
-      dying[#dying + 1] = { ids[k], sets[k], record }
+      dying[#dying + 1] = { ids[k], set, record }
     else
-      table.insert(over[sets[k]], ids[k])
+      local n = #over[set] + 1
+      over[set][n], keys[set][n] = ids[k], keyed and (key_of(line) or '')
     end
   end
   for set, members in pairs(over) do
     if #members > 0 then
-      leave_late(members, set)
+      leave_late(members, set, uses, keyed and keys[set])
     end
   end
   if #strange > 0 then
     call('ZREM', EXPIRES, unpack(strange))
   end
-  return dying
+  return dying, bytes
 end

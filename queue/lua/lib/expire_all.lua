@@ -5,44 +5,47 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/that_fit.lua"
 
--- At most so many in a script, which takes 2 ms. One that dies takes longer, because its record is
--- written anew; and so do large records.
-local EXPIRE_MAX, DEATHS_MAX, EXPIRE_BYTES = 400, 100, 1048576
+-- A script takes slices of AT_ONCE until it has come to one of these bounds: it takes 1 to 2 ms. One that dies
+-- takes longer, because its record is written anew; and so do large records.
+local EXPIRE_MAX, DEATHS_MAX, EXPIRE_BYTES, AT_ONCE = 200, 50, 196608, 25
 
--- These ids expire; `buried` is the list that a claim answers.
-local function expire_all(ids, times, uses, buried)
+-- These ids expire; `buried` is the list that a claim answers. Returns how many died, and the bytes of all.
+local function expire_all(ids, times, buried)
   open_writes()
-  local dying = expire(ids, times, uses)
-  for k = 1, math.min(#dying, DEATHS_MAX) do
+  local dying, bytes = expire(ids, times)
+  for k = 1, #dying do
     local id, set, record = unpack(dying[k])
     local within = tonumber(string.match(record, '"start_within":%s*(%d+)') or 0)
     put_away(buried, set, id, record, 'expired', string.format('it did not start within %gs', within / 1000))
   end
-  count('expired', math.min(#dying, DEATHS_MAX))
+  count('expired', #dying)
+  return #dying, bytes
 end
 
 -- Those whose time is over, as many as one script may. Returns how many, and whether there are more.
-local function expire_due(uses, buried)
-  local found = call('ZRANGEBYSCORE', EXPIRES, '-inf', stamp, 'WITHSCORES', 'LIMIT', '0', EXPIRE_MAX)
-  local ids, times = {}, {}
-  for k = 1, #found / 2 do
-    ids[k], times[k] = found[2 * k - 1], found[2 * k]
-  end
-  local n = #ids > 0 and string.find(uses, 'b', 1, true) and that_fit(ids, #ids, EXPIRE_BYTES, true)
-  for k = #ids, (n or #ids) + 1, -1 do
-    ids[k], times[k] = nil, nil
-  end
-  if #ids > 0 then
-    expire_all(ids, times, uses, buried)
-  end
-  return #ids, #ids > 0 and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0
+local function expire_due(buried)
+  local uses, gone, deaths, bytes = call('HGET', META, 'uses') or '', 0, 0, 0
+  local large, n = string.find(uses, 'b', 1, true), nil
+  repeat
+    local found = call('ZRANGEBYSCORE', EXPIRES, '-inf', stamp, 'WITHSCORES', 'LIMIT', '0', AT_ONCE)
+    local ids, times = {}, {}
+    for k = 1, #found / 2 do
+      ids[k], times[k] = found[2 * k - 1], found[2 * k]
+    end
+    n = large and that_fit(ids, #ids, EXPIRE_BYTES - bytes, gone == 0) or #ids
+    if n > 0 then
+      local died, read = expire_all({ unpack(ids, 1, n) }, times, buried)
+      gone, deaths, bytes = gone + n, deaths + died, bytes + read
+    end
+  until n < AT_ONCE or gone >= EXPIRE_MAX or deaths >= DEATHS_MAX or bytes >= EXPIRE_BYTES
+  return gone, gone > 0 and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0
 end
 
 -- One job, if its time is over; true: it is gone, or dead.
-local function expire_late(id, uses)
+local function expire_late(id)
   local by = call('ZSCORE', EXPIRES, id)
   if by and by + 0 <= now then
-    expire_all({ id }, { by }, uses or '', {})
+    expire_all({ id }, { by }, {})
     return true
   end
 end

@@ -49,7 +49,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
       waits[id] = true
     elseif codes[k] == EXISTS and not waits[id] then
       open_writes()
-      local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) }, uses)
+      local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) })
       codes[k] = #dying > 0 and IS_DEAD or nil
       words[2] = true -- how it ended is told now
     end
