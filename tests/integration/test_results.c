@@ -247,7 +247,7 @@ static void many_are_forgotten_by_several_scripts(void **state)
 }
 
 /* And no worker lives either: the keys have an end. */
-static void the_keys_end_with_the_last_job(void **state)
+static void the_keys_end_after_the_last_job(void **state)
 {
     (void)state;
     keep_result("one", 200, "gone");
@@ -255,6 +255,26 @@ static void the_keys_end_with_the_last_job(void **state)
     EVENTUALLY(5000, !exists("done") && !exists("kept") && !exists("results"));
     must(hf_queue_fixture_check(&fixture, "w", false));
     assert_null(strstr(uses(), "k"));
+}
+
+/* Redis deletes a large key in one step, and answers nobody meanwhile. A worker's check
+ * comes every 5 s and forgets 500 jobs. */
+static void checks_have_time_to_forget_what_redis_would_delete_at_once(void **state)
+{
+    enum { JOBS = 60, CHECK_MS = 5000, FORGOTTEN = 500 };
+    static const char *const keys[] = {"done", "kept", "results"};
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    char id[16];
+    (void)state;
+    for (int i = 0; i < JOBS; i++) {
+        (void)snprintf(id, sizeof id, "j%d", i);
+        keep_result(id, HOUR + i, "kept");
+    }
+    must(hf_admin_job(fixture.admin, "q", id, &info, NULL, detail));
+    for (size_t i = 0; i < HF_COUNT(keys); i++) {
+        long long end = hf_fixture_expiry(&fixture.redis, "hf:{q}:%s", keys[i]);
+        assert_true(end >= info.kept_until_ms + JOBS * CHECK_MS / FORGOTTEN);
+    }
 }
 
 /* ---- taking them away ---- */
@@ -419,7 +439,8 @@ int main(void)
         TEST(what_is_over_is_not_shown),
         TEST(a_check_forgets_what_is_over),
         TEST(many_are_forgotten_by_several_scripts),
-        TEST(the_keys_end_with_the_last_job),
+        TEST(the_keys_end_after_the_last_job),
+        TEST(checks_have_time_to_forget_what_redis_would_delete_at_once),
         TEST(a_kept_job_can_be_deleted),
         TEST(a_purge_removes_what_is_kept),
         TEST(done_jobs_are_listed_in_their_order),

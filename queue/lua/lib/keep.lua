@@ -38,6 +38,6 @@ local function trim_kept(max, max_bytes, added)
   end
   local latest = call('ZRANGE', KEPT, -1, -1, 'WITHSCORES')[2]
   for _, key in ipairs(latest and { DONE, KEPT, RESULTS } or {}) do
-    call('PEXPIREAT', key, string.format('%d', latest))
+    call('PEXPIREAT', key, string.format('%d', latest + FORGET_MS * call('ZCARD', DONE)))
   end
 end

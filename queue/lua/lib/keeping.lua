@@ -2,13 +2,17 @@
 --
 -- `done` has the time at which each ended, `kept` the time until which it is kept, `results` a line
 -- about it and its result. The field '' of `results` counts the bytes of all others: so it ends with
--- them. All three end with the last job, also where no script comes any more.
+-- them. All three end after the last job, also where no script comes any more.
 --- @include "lib/key_kept.lua"
 --- @include "lib/uses.lua"
 
 -- So many in a script, which takes 1 ms, beside as many as it keeps: what is beyond the bounds becomes less
 -- with each script that keeps some.
 local FORGET_MAX = 500
+
+-- The keys end so long for each job after the last one is over: the checks of one worker need half of it. Redis
+-- deletes a key with all that is left at once, a million jobs in a second, and answers nobody meanwhile.
+local FORGET_MS = 20
 
 -- Forgets these ids, at most 3,000; all of them are kept.
 local function forget(ids)
