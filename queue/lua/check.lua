@@ -115,7 +115,7 @@ local function check(i)
     forget_done(KEYS[i])
   end
   if string.find(m.uses, 'u', 1, true) then
-    --- @include "lib/unique.lua"
+    --- @include "lib/unique_windows.lua"
     end_windows(1000)
   end
   mend_uses(m, KEYS[i])

@@ -20,7 +20,7 @@
 --- @include "lib/late.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/note_decided.lua"
---- @include "lib/expiry.lua"
+--- @include "lib/is_late.lua"
 --- @include "lib/enqueue_tick.lua"
 if late(ARGV[1]) then
   return { LATE, now }

@@ -20,7 +20,7 @@
 --- @include "lib/marks_of.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/levels.lua"
---- @include "lib/expiry.lua"
+--- @include "lib/is_late.lua"
 --- @include "lib/key_kept.lua"
 --- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')

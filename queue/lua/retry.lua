@@ -20,7 +20,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/count.lua"
 --- @include "lib/later.lua"
---- @include "lib/levels.lua"
+--- @include "lib/level_of.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/note_attempt.lua"

@@ -2,15 +2,8 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_expires.lua"
 --- @include "lib/key_of.lua"
+--- @include "lib/leave.lua"
 --- @include "lib/levels.lua"
-
--- They leave as expired. None has started, but a dead one that was requeued may have a checkpoint. keyed:
--- their unique keys (lib/leaving.lua).
-local function leave_late(ids, set, uses, keyed)
-  local how, from, locks, expiring, voids = 'expired', 1, nil, true, true
-  local marked, unparked = string.find(uses, 'm', 1, true), nil
-  --- @step "lib/leaving.lua"
-end
 
 -- Of these ids in EXPIRES, with their scores, those that wait and whose record agrees leave. Returns
 -- {{id, set, record}, ...} of those that have to die, and the bytes of all records.
@@ -39,9 +32,7 @@ local function expire(ids, times)
     end
   end
   for set, members in pairs(over) do
-    if #members > 0 then
-      leave_late(members, set, uses, keyed and keys[set])
-    end
+    leave('expired', members, set, nil, true, keyed and keys[set])
   end
   if #strange > 0 then
     call('ZREM', EXPIRES, unpack(strange))

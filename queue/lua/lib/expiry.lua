@@ -1,22 +1,11 @@
 -- expiry.lua - when a waiting job expires. While a job waits for its first start, `start_by` in its
 -- record is that time, and the score of its id in EXPIRES. A job that has started never expires.
---- @include "lib/keys.lua"
 --- @include "lib/key_expires.lua"
 --- @include "lib/bounds.lua"
+--- @include "lib/with_start_by.lua"
 
 -- The time for a job with this `start_within` in its record, first due then; nil: it never expires.
 local function start_by(within, due)
   within = tonumber(within)
   return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
-end
-
--- A record that tells it.
-local function with_start_by(record, by)
-  return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
-end
-
--- Whether the time of an id is over; then it is gone, though it may still wait.
-local function is_late(id)
-  local by = call('ZSCORE', EXPIRES, id)
-  return by and by + 0 <= now
 end

@@ -40,7 +40,7 @@ end
 -- A job that waits and whose time is over is gone, or will be dead.
 if codes and uses and string.find(uses, 'x', 1, true) then
   --- @include "lib/open_writes.lua"
-  --- @include "lib/expiry.lua"
+  --- @include "lib/is_late.lua"
   --- @include "lib/expire.lua"
   local waits = {} -- also for its later mentions, though a job that was parked may be late by then
   for k = 1, n do -- in this order: of an id that is named twice the first counts

@@ -3,8 +3,9 @@
 --- @include "lib/has_marks.lua"
 --- @include "lib/key_expires.lua"
 
--- These jobs end; lib/leaving.lua explains the arguments. Returns `on_dead` of meta for lib/bury.lua.
-local function leave(how, ids, set, locks, voids)
+-- These jobs end; lib/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
+-- `on_dead` of meta for lib/bury.lua.
+local function leave(how, ids, set, locks, voids, keys)
   if #ids == 0 then
     return
   end
@@ -12,7 +13,7 @@ local function leave(how, ids, set, locks, voids)
   local expiring = call('EXISTS', EXPIRES) == 1
   local m = call('HMGET', META, 'uses', 'on_dead')
   local uses = m[1]
-  local keyed, unparked = uses and string.find(uses, 'u', 1, true), nil
+  local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
   --- @step "lib/leaving.lua"
   return m[2]
 end

@@ -1,5 +1,5 @@
 -- put_back.lua - jobs that wait again.
---- @include "lib/levels.lua"
+--- @include "lib/level_of.lua"
 --- @include "lib/head_of.lua"
 --- @include "lib/key_expires.lua"
 --- @include "lib/rewrite.lua"

@@ -11,11 +11,12 @@
 -- a key only if the key names its id, so none frees what another one holds.
 --- @include "lib/key_unique.lua"
 --- @include "lib/bounds.lua"
---- @include "lib/expiry.lua"
+--- @include "lib/key_expires.lua"
 --- @include "lib/key_of.lua"
 --- @include "lib/high.lua"
---- @include "lib/levels.lua"
+--- @include "lib/level_of.lua"
 --- @include "lib/uses.lua"
+--- @include "lib/with_start_by.lua"
 
 -- What `unique` says of a key; nil: it is free, or the text cannot be read.
 local function entry_of(value)
@@ -83,14 +84,5 @@ local function free(key, e, voids)
     if e.window > 0 then
       call('ZREM', WINDOWS, key)
     end
-  end
-end
-
--- Forgets windows that are over, at most so many.
-local function end_windows(most)
-  local over = call('ZRANGEBYSCORE', WINDOWS, '-inf', stamp, 'LIMIT', 0, math.min(most, 3000))
-  if #over > 0 then
-    call('HDEL', UNIQUE, unpack(over))
-    call('ZREM', WINDOWS, unpack(over))
   end
 end

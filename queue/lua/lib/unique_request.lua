@@ -62,6 +62,7 @@ for k = 1, new do
 end
 put()
 if windows > 0 then
+  --- @include "lib/unique_windows.lua"
   end_windows(2 * windows + 100)
 end
 new, first, upto = left, 1, 0

@@ -2,6 +2,7 @@
 --- @include "lib/key_crashes.lua"
 --- @include "lib/key_marks.lua"
 --- @include "lib/keeping.lua"
+--- @include "lib/expiry.lua"
 --- @include "lib/later.lua"
 --- @include "lib/unique_holder.lua"
 --- @include "lib/ask_to_cancel.lua"
