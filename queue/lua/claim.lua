@@ -114,6 +114,7 @@ if uses and string.find(uses, '[^bfklmux]') or late or first and first + 0 <= no
 end
 -- 3. Take due jobs, in order; again, if locks were held elsewhere.
 local levelled, plan, beyond, turn = uses and string.find(uses, 'l', 1, true), nil, nil, nil
+local missing
 for _ = 1, paused and 0 or 10 do
   local want = free - (n - over)
   if want <= 0 or bytes > MAX_BYTES or more == false then
@@ -192,21 +193,20 @@ for _ = 1, paused and 0 or 10 do
   end
   -- Put the others where they belong.
   if odd then
-    --- @include "lib/put_away.lua"
     --- @include "lib/wait_for_lock.lua"
-    buried = buried or {}
     for k in pairs(odd) do
       if found[k] then
         wait_for_lock(set, ids[k], lease)
       else
-        put_away(buried, set, ids[k], '', 'record', 'its record was missing')
+        missing = missing or {}
+        missing[#missing + 1] = ids[k]
       end
     end
   end
 end
-if n > over and uses and string.find(uses, 'f', 1, true) then
-  --- @include "lib/unique_start.lua"
-  free_at_start(taken, records, over + 1, n)
+local starting = n > over and uses and string.find(uses, 'f', 1, true)
+if missing or starting or buried and #buried > 0 then
+  --- @step "lib/claim_ends.lua"
 end
 -- 4. Answer.
 local answer = { OK, now, fence, 0, 0, 0, 0, n > 0 and (dues or due) or nil, taken[1], records[1] }
@@ -248,9 +248,6 @@ if marked and n > 0 then
   answer[6] = crashes_of_all(taken, n)
 end
 if buried and #buried > 0 then
-  --- @include "lib/trim_dead.lua"
-  local dead_max, dead_age = string.match(ARGV[11], ' (%d+) (%d+)$')
-  trim_dead(dead_max + 0, dead_age + 0, #buried / 2)
   answer[7] = buried
 end
 -- 7. Note that the worker is alive.

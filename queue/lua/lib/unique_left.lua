@@ -1,11 +1,11 @@
 -- unique_left.lua - jobs that end free their keys.
 --- @include "lib/key_unique.lua"
+--- @include "lib/key_of.lua"
 
 -- keys: of each of these ids, '': it has none; no table: their records tell them. voids: whatever was said, the
 -- key is free now. True: a parked job waits now.
 local function free_keys(how, ids, from, keys, voids)
   if type(keys) ~= 'table' then
-    --- @include "lib/key_of.lua"
     keys = {}
     for k = from, #ids do
       keys[k - from + 1] = key_of(call('HGET', JOBS, ids[k])) or ''

@@ -1,5 +1,5 @@
 -- unique_start.lua - jobs that start free keys that are held until then.
---- @include "lib/key_unique.lua"
+--- @include "lib/unique.lua"
 
 -- Mostly there are none: to look for them takes little.
 local function free_at_start(ids, records, from, to)
@@ -14,7 +14,6 @@ local function free_at_start(ids, records, from, to)
   if not some then
     return
   end
-  --- @include "lib/unique.lua"
   for _, k in ipairs(some) do
     local key, head = key_of(records[k])
     local e = key and keeps_of(head) == 's' and entry_of(call('HGET', UNIQUE, key))
