@@ -125,9 +125,15 @@ def versions(build):
 
 
 def machine(build, date, load):
+    """Rows about it."""
     system = platform.uname()
     rows = [("measured", f"{date}, load average {load:.2f} before"),
             ("machine", f"{os.cpu_count()} cores, {cpu_model()}, {memory_gib():.1f} GiB"),
             ("kernel", f"{system.system} {system.release}")]
-    rows += list(versions(build).items())
-    return markdown_table(["", ""], rows)
+    return rows + list(versions(build).items())
+
+
+def measured(rows):
+    """The rows about the machine that matter for one question, as a sentence."""
+    found = dict(rows)
+    return f"Measured {found['measured']}: {found['machine']}, Redis {found['Redis']}."
