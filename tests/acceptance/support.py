@@ -293,6 +293,8 @@ class Server:
                  "--unixsocket", self.socket, "--dir", self.directory, "--save", "",
                  "--appendonly", "yes" if self.aof else "no",
                  "--appendfsync", "always" if self.aof else "no"]
+        if self.clock:  # the thread waits by that clock: behind the real one it spins
+            words += ["--jemalloc-bg-thread", "no"]
         if TLS:
             certs = self.fixture.certificates()
             words += ["--tls-port", str(self.port), "--tls-auth-clients", "no",

@@ -126,7 +126,7 @@ static void spawn(hf_fixture *f)
     char port[8];
     char *tls[TLS_WORDS];
     size_t n_tls = f->tls_port == 0 ? 0 : tls_words(f, tls);
-    char *argv[27 + TLS_WORDS + HF_FIXTURE_ARGS], config[CONFIG_PATH_SIZE];
+    char *argv[29 + TLS_WORDS + HF_FIXTURE_ARGS], config[CONFIG_PATH_SIZE];
     size_t n = 0;
     (void)snprintf(port, sizeof port, "%u", (unsigned)f->port);
     argv[n++] = (char *)"redis-server";
@@ -149,6 +149,11 @@ static void spawn(hf_fixture *f)
     if (o->cluster) {
         argv[n++] = (char *)"--cluster-enabled";
         argv[n++] = (char *)"yes";
+    }
+    if (f->clock !=
+        NULL) { /* the thread waits by this clock, and spins if it is behind */
+        argv[n++] = (char *)"--jemalloc-bg-thread";
+        argv[n++] = (char *)"no";
     }
     for (size_t i = 0; i < n_tls; i++)
         argv[n++] = tls[i];
