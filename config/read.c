@@ -318,7 +318,8 @@ static hf_err read_handlers(reader *r, const hf_key *key, yaml_node_t *node)
     return err;
 }
 
-/* A schedule has a clock of one kind, and its jobs expire only in a time. */
+/* A schedule has a clock of one kind, catches up only what it has missed, and its jobs
+ * expire only in a time. */
 static hf_err check_schedule(reader *r, const hf_config_schedule *schedule,
                              yaml_node_t *entry)
 {
@@ -332,6 +333,11 @@ static hf_err check_schedule(reader *r, const hf_config_schedule *schedule,
     if (every != NULL && tz != NULL)
         return hf_fault_at(&r->fault, tz->start_mark, "a tz only beside cron", "%s",
                            hf_fault_node(tz, shown));
+    yaml_node_t *catch_up = value_of(r, entry, "catch_up");
+    if (catch_up != NULL && schedule->missed != HF_MISSED_ALL)
+        return hf_fault_at(&r->fault, catch_up->start_mark,
+                           "catch_up only with missed: all", "%s",
+                           hf_fault_node(catch_up, shown));
     yaml_node_t *expired = value_of(r, entry, "expired");
     if (schedule->expired != 0 && schedule->start_within_ms == 0)
         return hf_fault_at(&r->fault, expired->start_mark,
