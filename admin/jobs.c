@@ -58,6 +58,9 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->priority = record.priority;
         out->start_by_ms = record.start_by_ms;
         copy(out->unique, sizeof out->unique, record.unique);
+        out->unique_until = record.unique_until;
+        out->keep_ms = record.keep_ms;
+        copy(out->on_dead, sizeof out->on_dead, record.on_dead);
         copy(out->error, sizeof out->error, record.error);
         for (size_t i = 0; i < record.error.len && i < HF_ERROR_MAX; i++) {
             if (out->error[i] == '\0')

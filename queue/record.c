@@ -21,8 +21,8 @@ enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18 };
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
-    int64_t start_by, scheduled;
-    hf_bytes type, error, priority, unique;
+    int64_t start_by, scheduled, debounce;
+    hf_bytes type, error, priority, unique, unique_until, on_dead;
 } header;
 
 typedef struct field {
@@ -47,6 +47,9 @@ static const field fields[] = {
     {"start_by", 8, offsetof(header, start_by), false, true},
     {"scheduled", 9, offsetof(header, scheduled), false, true},
     {"unique", 6, offsetof(header, unique), true, true},
+    {"unique_until", 12, offsetof(header, unique_until), true, true},
+    {"debounce", 8, offsetof(header, debounce), false, true},
+    {"on_dead", 7, offsetof(header, on_dead), true, true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -305,6 +308,15 @@ static hf_priority priority_of(hf_bytes text)
     return is_word(text, "low") ? HF_PRIORITY_LOW : HF_PRIORITY_NORMAL;
 }
 
+/* A debounced job frees its key when it starts, as lib/unique.lua says. */
+static hf_unique_until unique_until_of(const header *head)
+{
+    if (head->debounce != 0 || is_word(head->unique_until, "start"))
+        return HF_UNIQUE_UNTIL_START;
+    return is_word(head->unique_until, "done") ? HF_UNIQUE_UNTIL_DONE
+                                               : HF_UNIQUE_UNTIL_END;
+}
+
 /* False: out of memory. */
 static bool copy_text(hf_bytes *out, hf_bytes text)
 {
@@ -332,7 +344,8 @@ static hf_err take_header(hf_record *out, const header *head)
         !fits(head->max_attempts) || !fits(head->timeout) ||
         !hf_name_ok_n(head->type.ptr, head->type.len))
         return HF_PROTO;
-    if (!copy_text(&out->error, head->error) || !copy_text(&out->unique, head->unique))
+    if (!copy_text(&out->error, head->error) || !copy_text(&out->unique, head->unique) ||
+        !copy_text(&out->on_dead, head->on_dead))
         return HF_NOMEM;
     memcpy(out->type, head->type.ptr, head->type.len);
     out->type[head->type.len] = '\0';
@@ -343,6 +356,7 @@ static hf_err take_header(hf_record *out, const header *head)
     out->timeout_ms = (uint32_t)head->timeout;
     out->priority = priority_of(head->priority);
     out->keep_ms = head->keep;
+    out->unique_until = unique_until_of(head);
     out->start_by_ms = head->start_by;
     out->scheduled_ms = head->scheduled;
     return HF_OK;
@@ -352,7 +366,7 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
 {
     const char *start = text.ptr;
     const char *end = text.len == 0 ? NULL : memchr(start, '\n', text.len);
-    *out = (hf_record){.error = {"", 0}, .unique = {"", 0}};
+    *out = (hf_record){.error = {"", 0}, .unique = {"", 0}, .on_dead = {"", 0}};
     if (end == NULL)
         return HF_PROTO;
     out->payload = (hf_bytes){end + 1, text.len - (size_t)(end + 1 - start)};
@@ -360,7 +374,9 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
                             .type = {"", 0},
                             .error = {"", 0},
                             .priority = {"", 0},
-                            .unique = {"", 0}};
+                            .unique = {"", 0},
+                            .unique_until = {"", 0},
+                            .on_dead = {"", 0}};
     header head = nothing;
     if (scan(start, end, &head))
         return take_header(out, &head);
@@ -377,4 +393,5 @@ void hf_record_done(hf_record *record)
 {
     free_text(&record->error);
     free_text(&record->unique);
+    free_text(&record->on_dead);
 }

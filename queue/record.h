@@ -31,8 +31,9 @@ typedef struct hf_record {
     hf_priority priority;
     int64_t keep_ms;      /* 0: it does not say */
     int64_t scheduled_ms; /* the tick of its schedule; 0: none */
-    hf_bytes error,
-        unique;       /* owned by the record, "" if none: end with hf_record_done() */
+    hf_unique_until unique_until;
+    hf_bytes error, unique,
+        on_dead;      /* owned by the record, "" if none: end with hf_record_done() */
     hf_bytes payload; /* borrowed from the text that was read */
 } hf_record;
 

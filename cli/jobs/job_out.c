@@ -44,9 +44,15 @@ static json_t *add_done(json_t *object, const hf_job_info *job)
     return object;
 }
 
+static const char *const until_names[] = {[HF_UNIQUE_UNTIL_END] = "end",
+                                          [HF_UNIQUE_UNTIL_START] = "start",
+                                          [HF_UNIQUE_UNTIL_DONE] = "done"};
+
 static json_t *add_unique(json_t *object, const hf_job_info *job)
 {
     if (json_object_set_new(object, "unique", hf_out_text(job->unique)) == 0 &&
+        json_object_set_new(object, "unique_until",
+                            json_string(until_names[job->unique_until])) == 0 &&
         (job->follows[0] == '\0' ||
          json_object_set_new(object, "follows", hf_out_text(job->follows)) == 0))
         return object;
@@ -73,15 +79,17 @@ json_t *hf_job_json(const hf_job_info *job)
 {
     bool running = job->state == HF_STATE_RUNNING, done = job->state == HF_STATE_DONE;
     json_t *object = json_pack(
-        "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:I, s:o}",
+        "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:I, s:o, s:o, "
+        "s:o, "
+        "s:o, s:I, s:o}",
         "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
         hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
         (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes, "max_attempts",
         (json_int_t)job->max_attempts, "timeout_ms", (json_int_t)job->timeout_ms,
         "priority", hf_priority_name(job->priority), "created_ms",
         hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms), "start_by_ms",
-        hf_out_time(job->start_by_ms), "holder",
+        hf_out_time(job->start_by_ms), "keep_ms", (json_int_t)job->keep_ms, "on_dead",
+        job->on_dead[0] != '\0' ? hf_out_text(job->on_dead) : json_null(), "holder",
         running ? hf_out_text(job->holder) : json_null(), "fence",
         running ? json_integer((json_int_t)job->fence) : json_null(),
         "lease_remaining_ms",
@@ -170,7 +178,9 @@ static void print_unique(const hf_job_info *job)
     if (job->unique[0] != '\0') {
         printf("unique    ");
         hf_out_plain(stdout, job->unique);
-        putchar('\n');
+        puts(job->unique_until == HF_UNIQUE_UNTIL_START  ? ", until it starts"
+             : job->unique_until == HF_UNIQUE_UNTIL_DONE ? ", until it is done"
+                                                         : "");
     }
     if (job->follows[0] != '\0')
         printf("follows   %s\n", job->follows);
@@ -218,6 +228,11 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     hf_format_duration(job->timeout_ms, duration);
     if (job->timeout_ms != 0)
         printf("timeout   %s\n", duration);
+    hf_format_duration(job->keep_ms, duration);
+    if (job->keep_ms != 0)
+        printf("keep      %s once it is done\n", duration);
+    if (job->on_dead[0] != '\0')
+        printf("on dead   %s\n", job->on_dead);
     print_unique(job);
     if (job->state == HF_STATE_DONE)
         print_done(job, now_ms);

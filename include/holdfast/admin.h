@@ -210,12 +210,17 @@ typedef struct hf_job_info {
                             0: it does not expire */
     char unique[HF_UNIQUE_MAX + 1]; /* its unique key, or "" */
     char follows[HF_ID_SIZE];       /* of a parked job: the holder of its key; else "" */
-    int64_t scheduled_ms;    /* the tick of the schedule that made it; 0: none did */
-    bool has_progress;       /* a running job has told how far it is: */
-    uint32_t progress;       /* percent */
-    char note[HF_NOTE_SIZE]; /* for people, or "" */
-    size_t checkpoint_len;   /* bytes; 0: it has none */
-    size_t logs;             /* runs whose log is kept */
+    int64_t scheduled_ms;         /* the tick of the schedule that made it; 0: none did */
+    bool has_progress;            /* a running job has told how far it is: */
+    uint32_t progress;            /* percent */
+    char note[HF_NOTE_SIZE];      /* for people, or "" */
+    size_t checkpoint_len;        /* bytes; 0: it has none */
+    size_t logs;                  /* runs whose log is kept */
+    hf_unique_until unique_until; /* when it frees its unique key */
+    int64_t keep_ms;              /* how long it says to keep it once it is done; 0: its
+                                     handler or its queue says it */
+    char on_dead[HF_ID_SIZE]; /* the type of the job about its death that it names; "":
+                                 its handler or its queue names it */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 

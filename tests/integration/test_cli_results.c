@@ -178,6 +178,28 @@ static void the_attempts_of_a_job_are_shown(void **state)
     assert_null(strstr(fixture->out, "history"));
 }
 
+/* Nobody else says them again. */
+static void the_options_of_a_job_are_shown(void **state)
+{
+    (void)state;
+    hf_try_run("enqueue good @ --id all --in 1h --keep 90s --on-dead bad --unique k "
+               "--unique-until done",
+               0);
+    hf_try_run("job show all @", 0);
+    hf_try_has(fixture->out, "\nkeep      90s once it is done\n");
+    hf_try_has(fixture->out, "\non dead   bad\n");
+    hf_try_has(fixture->out, "\nunique    k, until it is done\n");
+    hf_try_run("job show all @ --json", 0);
+    hf_try_has(fixture->out, "\"keep_ms\":90000,\"on_dead\":\"bad\"");
+    hf_try_has(fixture->out, "\"unique\":\"k\",\"unique_until\":\"done\"");
+    hf_try_run("enqueue good @ --id soon --unique other --debounce 1m --max-wait 1h", 0);
+    hf_try_run("job show soon @", 0);
+    hf_try_has(fixture->out, "\nunique    other, until it starts\n");
+    assert_null(strstr(fixture->out, "on dead"));
+    hf_try_run("job show soon @ --json", 0);
+    hf_try_has(fixture->out, "\"keep_ms\":0,\"on_dead\":null");
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
@@ -190,6 +212,7 @@ int main(void)
         TEST(what_is_not_there_ends_with_1),
         TEST(kept_jobs_are_listed_shown_explained_and_deleted),
         TEST(the_attempts_of_a_job_are_shown),
+        TEST(the_options_of_a_job_are_shown),
     };
     hf_try_up(HF_TEST_COMMAND, HANDLERS);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
