@@ -238,6 +238,30 @@ static void a_letter_tells_of_keys_that_a_start_frees(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+/* The first job of a level, in a queue without a limit and in one with it. */
+static void a_job_that_follows_at_a_start_is_woken_for(void **state)
+{
+    hf_enqueue_result result;
+    hf_job holder = plain, next = plain;
+    (void)state;
+    hf_producer *producer = open_producer();
+    holder.unique_until = next.unique_until = HF_UNIQUE_UNTIL_START;
+    next.on_conflict = HF_ON_CONFLICT_NEXT;
+    next.priority = HF_PRIORITY_HIGH;
+    for (int limited = 0; limited < 2; limited++) {
+        if (limited != 0)
+            (void)command("HSET hf:{q}:meta max_running 100 uses ufn");
+        must(put(producer, &holder, &result));
+        must(put(producer, &next, &result));
+        assert_string_equal(uses(), limited != 0 ? "ufn" : "uf");
+        assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+        assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule:h"), 1);
+        assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:wake"), 1);
+        assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    }
+    hf_producer_close(producer, NULL, NULL);
+}
+
 /* Of three jobs the first is another's, and the second has no key. */
 static void a_completion_frees_the_keys_of_what_it_ends(void **state)
 {
@@ -473,6 +497,7 @@ int main(void)
         HF_ADMIN_TEST(a_dead_job_stays_dead_while_its_key_is_taken, &fixture),
         HF_ADMIN_TEST(a_job_frees_only_its_own_key, &fixture),
         HF_ADMIN_TEST(a_letter_tells_of_keys_that_a_start_frees, &fixture),
+        HF_ADMIN_TEST(a_job_that_follows_at_a_start_is_woken_for, &fixture),
         HF_ADMIN_TEST(a_completion_frees_the_keys_of_what_it_ends, &fixture),
         HF_ADMIN_TEST(options_that_contradict_are_refused, &fixture),
         HF_ADMIN_TEST(any_text_is_a_key, &fixture),

@@ -1,7 +1,7 @@
 -- unique_start.lua - jobs that start free keys that are held until then.
 --- @include "lib/unique.lua"
 
--- Mostly there are none: to look for them takes little.
+-- Mostly there are none: to look for them takes little. True: a parked job waits now.
 local function free_at_start(ids, records, from, to)
   local some
   for k = from, to do
@@ -14,11 +14,14 @@ local function free_at_start(ids, records, from, to)
   if not some then
     return
   end
+  local unparked = false
   for _, k in ipairs(some) do
     local key, head = key_of(records[k])
     local e = key and keeps_of(head) == 's' and entry_of(call('HGET', UNIQUE, key))
     if e and e.id == ids[k] then
+      unparked = unparked or e.parked ~= ''
       free(key, e)
     end
   end
+  return unparked
 end
