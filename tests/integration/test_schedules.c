@@ -739,6 +739,29 @@ static void schedules_that_cannot_be_read_hide_no_others(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* A program in another language may write such things; cron_tick would fail in its middle. */
+static void a_number_that_is_none_stops_no_other_schedule(void **state)
+{
+    static const char *const limits[] = {"\"5\"", "null", "1", "1"};
+    static const char *const states[] = {"", "", ",\"accepted\":\"1\"", ",\"job\":1"};
+    char line[128], text[64];
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(line, sizeof line,
+                       "{\"every\":1000,\"limit\":%s,\"job\":{\"type\":\"t\"}}\n", limits[i]);
+        (void)snprintf(text, sizeof text, "{\"gen\":\"1\",\"from\":1%s}", states[i]);
+        (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron bad%d %s", i, line);
+        (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron_state bad%d %s", i, text);
+        (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next 1000 bad%d", i);
+    }
+    put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
+    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    EVENTUALLY(15000, info_of("s").accepted >= 2);
+    assert_int_equal(hf_fixture_number(&q.redis, "ZCOUNT hf:{q}:cron_next -inf 1000"), 0);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 static void a_paused_queue_is_an_outage(void **state)
 {
     (void)state;
@@ -881,6 +904,7 @@ int main(void)
         TEST(a_thousand_missed_ticks_are_made_up_for_once_each),
         TEST(one_script_makes_no_more_jobs_than_have_room),
         TEST(schedules_that_cannot_be_read_hide_no_others),
+        TEST(a_number_that_is_none_stops_no_other_schedule),
         TEST(a_paused_queue_is_an_outage),
         TEST(a_busy_worker_takes_ticks_as_well),
         TEST(schedules_of_a_divided_queue_are_in_its_shards),

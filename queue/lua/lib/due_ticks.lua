@@ -2,12 +2,19 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 
--- Whether cron_tick can decide on it: a program may have written something else.
+local NUMBERS = { 'from', 'tick', 'accepted', 'skipped', 'dropped', 'rev' } -- of a state
+
+-- Whether the worker can read it, and cron_tick can decide on it: a program may have written something else.
 local function is_readable(line, state)
   local read, head = pcall(cjson.decode, line)
   local known, s = pcall(cjson.decode, state)
-  return read and type(head) == 'table' and type(head.job) == 'table' and type(head.job.type) == 'string'
-    and known and type(s) == 'table' and type(s.gen) == 'string'
+  local good = read and type(head) == 'table' and type(head.job) == 'table' and type(head.job.type) == 'string'
+    and (head.limit == nil or type(head.limit) == 'number')
+    and known and type(s) == 'table' and type(s.gen) == 'string' and (s.job == nil or type(s.job) == 'string')
+  for _, name in ipairs(good and NUMBERS or {}) do
+    good = good and (s[name] == nil or type(s[name]) == 'number')
+  end
+  return good
 end
 
 -- Appends id, next, definition, state, bytes of each of the first `max` schedules whose tick is due, as
