@@ -720,6 +720,41 @@ static void one_script_makes_no_more_jobs_than_have_room(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+static size_t told; /* by the last answer */
+
+static void count_told(const hf_answer *answer, void *arg)
+{
+    hf_cron_due due;
+    if (answer->err == HF_OK && hf_cron_due_read(answer, &due) == HF_OK)
+        told = due.n;
+    hf_queue_fixture_on_answer(answer, arg);
+}
+
+/* As many as one request of a worker has room for, but one at least. */
+static void a_script_reads_no_more_payloads_than_have_room(void **state)
+{
+    enum { MIB = 1 << 20, MANY = 12, LARGE = 9 };
+    static char large[LARGE * MIB];
+    static const size_t lens[] = {MIB, LARGE * MIB}, expected[] = {7, 1};
+    char id[8];
+    hf_err err;
+    (void)state;
+    memset(large, 'x', sizeof large);
+    for (size_t k = 0; k < HF_COUNT(lens); k++) {
+        for (int i = 0; i < MANY; i++) {
+            (void)snprintf(id, sizeof id, "s%02d", i);
+            put((hf_schedule){.id = id,
+                              .every_ms = 3600000,
+                              .payload = large,
+                              .payload_len = lens[k]});
+            make_due(id, 1000 + i);
+        }
+        HF_QUEUE_FIXTURE_ASK(err, &q, hf_op_cron_due(q.client, &q.queue, count_told, &q));
+        assert_int_equal(err, HF_OK);
+        assert_int_equal(told, expected[k]);
+    }
+}
+
 /* More than one answer tells of. */
 static void schedules_that_cannot_be_read_hide_no_others(void **state)
 {
@@ -903,6 +938,7 @@ int main(void)
         TEST(a_worker_that_starts_after_a_flush_of_scripts_writes_its_file),
         TEST(a_thousand_missed_ticks_are_made_up_for_once_each),
         TEST(one_script_makes_no_more_jobs_than_have_room),
+        TEST(a_script_reads_no_more_payloads_than_have_room),
         TEST(schedules_that_cannot_be_read_hide_no_others),
         TEST(a_number_that_is_none_stops_no_other_schedule),
         TEST(a_paused_queue_is_an_outage),

@@ -2,6 +2,9 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 
+local ROOM = 65536 -- of what is told
+local BYTES = 8388608 -- of the definitions with their payloads: as many as one request of a worker has
+
 local NUMBERS = { 'from', 'tick', 'accepted', 'skipped', 'dropped', 'rev' } -- of a state
 
 -- Whether the worker can read it, and cron_tick can decide on it: a program may have written something else.
@@ -21,15 +24,21 @@ end
 -- far as there is room for them in the answer. The definition is the line of JSON without the payload;
 -- bytes: of both. One that cannot be read is left for a minute, so it does not hide others.
 local function due_ticks(out, max)
-  local due, room = call('ZRANGEBYSCORE', CRON_NEXT, '-inf', stamp, 'WITHSCORES', 'LIMIT', 0, max), 65536
+  local due = call('ZRANGEBYSCORE', CRON_NEXT, '-inf', stamp, 'WITHSCORES', 'LIMIT', 0, max)
+  local room, bytes = ROOM, BYTES
   for i = 1, #due, 2 do
-    local id, value, state = due[i], call('HGET', CRON, due[i]), call('HGET', CRON_STATE, due[i])
+    local id = due[i]
+    bytes = bytes - call('HSTRLEN', CRON, id)
+    if room <= 0 or bytes < 0 and i > 1 then -- the first one is told, or it is not due any more
+      break
+    end
+    local value, state = call('HGET', CRON, id), call('HGET', CRON_STATE, id)
     local line = value and string.match(value, '^([^\n]*)\n')
     if not line or not state then
       call('ZREM', CRON_NEXT, id) -- another hand has taken it out
     elseif not is_readable(line, state) then
       call('ZADD', CRON_NEXT, string.format('%d', now + 60000), id)
-    elseif room > 0 then
+    else
       local n = #out
       out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, due[i + 1], line, state, #value
       room = room - #line - #state
