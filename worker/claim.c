@@ -276,6 +276,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->asked_ns = now;
     served->claim_not_after = args.not_after;
     served->sent_due_ms = args.due ? served->due_ms : 0;
+    served->due_ms = 0;
     hf_queue_on(served, HF_E_SENT);
     if (refresh)
         served->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;

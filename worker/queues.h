@@ -58,8 +58,9 @@ struct hf_served {
     uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
-    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim (DUE), and the
-                                    one under way, is made */
+    int64_t due_ms, sent_due_ms; /* of the baton that has come since the last claim (0:
+                                    none, or it was given back), and of the one for which
+                                    the claim under way is made */
     int64_t look_ms; /* when it is looked at once more; Redis's clock, 0: not */
     hf_undated undated;
     bool schedules_put;        /* Redis knows those of the file (schedules.c) */

@@ -317,13 +317,14 @@ static void close_client(hf_bundle *b)
 
 /* ---- a turn ---- */
 
-/* A worker that cannot claim leaves what is due to those that can. */
+/* A worker that cannot claim leaves what is due to those that can, in whatever state the
+ * queue is. */
 static void give_back_due(hf_bundle *b)
 {
     const hf_waking *k = b->site->worker->wake;
     for (size_t i = 0; i < k->n_served; i++) {
         hf_served *served = k->served[i];
-        if (served->bundle != b || served->state != HF_Q_DUE || served->due_ms == 0)
+        if (served->bundle != b || served->due_ms == 0)
             continue;
         served->due_ms = 0;
         b->give_back = true;

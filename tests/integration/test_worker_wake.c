@@ -128,6 +128,48 @@ static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
     stop(&worker);
 }
 
+/* Of a worker that does not wait now. */
+static void break_waiting_connection(void)
+{
+    const char *cmd =
+        strstr(hf_fixture_command(&queue.redis, "CLIENT LIST"), "cmd=bzpopmin");
+    const char *at = cmd;
+    assert_non_null(cmd);
+    while (strncmp(at, " addr=", 6) != 0)
+        at--;
+    while (strncmp(at, "id=", 3) != 0)
+        at--;
+    hf_fixture_command(&queue.redis, "CLIENT KILL ID %lld", strtoll(at + 3, NULL, 10));
+}
+
+/* It has a time, is full, and then may have lost another baton, too. */
+static void a_full_worker_in_doubt_gives_back_the_baton_whose_time_has_come(void **state)
+{
+    enum { DUE_MS = 2000 };
+    (void)state;
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
+    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                .concurrency = 1, .lease_ms = LONG_MS};
+    const hf_queue q = queue.queue;
+    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
+    EVENTUALLY(15000, waiting(1));
+    int64_t due = hf_queue_fixture_now(&queue) + DUE_MS;
+    hf_queue_fixture_put(&queue, "late", "ok", due);
+    EVENTUALLY(15000, batons() == 0);
+    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
+    hf_queue_fixture_put(&queue, "long", "gate", 0);
+    queue.queue = q;
+    EVENTUALLY(3000, atomic_load(&worker.started) == 1 && waiting(0));
+    break_waiting_connection();
+    EVENTUALLY(SOON_MS, hf_worker_fixture_said(&worker, "the waiting connection") == 1);
+    EVENTUALLY(15000, hf_queue_fixture_now(&queue) >= due);
+    EVENTUALLY(1000, batons() == 1); /* its next check comes later */
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+    stop(&worker);
+}
+
 /* It keeps the times of both queues, and the job of one takes the only slot. */
 static void a_worker_with_two_due_queues_and_one_slot_gives_one_back(void **state)
 {
@@ -324,6 +366,7 @@ int main(void)
         CASE(a_time_that_is_heard_of_before_the_claims_answer_is_kept),
         CASE(a_baton_that_is_due_during_a_claim_leads_to_one_more),
         CASE(a_full_worker_gives_back_the_baton_whose_time_has_come),
+        CASE(a_full_worker_in_doubt_gives_back_the_baton_whose_time_has_come),
         CASE(a_worker_with_two_due_queues_and_one_slot_gives_one_back),
         CASE(a_quiet_worker_leaves_what_comes_to_others),
         CASE(a_worker_that_becomes_quiet_gives_back_its_baton),
