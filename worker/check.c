@@ -142,7 +142,8 @@ void hf_check_other_data(hf_site *site)
 
 /* ---- the second look ---- */
 
-/* In place of those that the last check has planned, and that have not come yet. */
+/* In place of those that the last check has planned, and that have not come yet. 1 ms
+ * later: our clock may be a little faster than that of Redis. */
 static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
 {
     int64_t spread_ms = (int64_t)(hf_rng_unit(&b->site->worker->rng) * SPREAD_MS);
@@ -150,7 +151,7 @@ static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
         hf_served *served = b->checking_at[i];
         int64_t doubt_ms = queues[i].doubt_ms;
         bool plan = doubt_ms != 0 && !hf_queue_is(served->state, HF_Q_GONE);
-        served->look_ms = plan ? doubt_ms + spread_ms : 0;
+        served->look_ms = plan ? doubt_ms + 1 + spread_ms : 0;
         if (queues[i].divided)
             hf_shards_doubt(served);
         hf_schedules_checked(served, queues[i].ticks);
@@ -174,7 +175,7 @@ void hf_check_again(hf_bundle *b)
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
         if (served->bundle != b || served->look_ms == 0 ||
-            served->look_ms > hf_server_now(b->site->redis))
+            !hf_has_come(served, served->look_ms))
             continue;
         served->look_ms = 0;
         queues[n++] = &served->queue;

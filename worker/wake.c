@@ -34,7 +34,7 @@ static uint32_t wait_ms(const hf_bundle *b)
 
 /* ---- the times of batons ---- */
 
-static bool has_come(const hf_served *served, int64_t at_ms)
+bool hf_has_come(const hf_served *served, int64_t at_ms)
 {
     return hf_server_when(served->site->redis, at_ms) <= hf_boot_ns();
 }
@@ -47,7 +47,7 @@ static void on_due(hf_served *served, int64_t at_ms)
 
 static void on_baton(hf_served *served, int64_t at_ms)
 {
-    if (has_come(served, at_ms))
+    if (hf_has_come(served, at_ms))
         on_due(served, at_ms);
     else if (served->timer_ms == 0 || at_ms < served->timer_ms)
         served->timer_ms = at_ms;
@@ -127,7 +127,7 @@ static void on_alarm(uv_poll_t *alarm, int status, int events)
         hf_check_again(b);
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
-        if (served->timer_ms == 0 || !has_come(served, served->timer_ms))
+        if (served->timer_ms == 0 || !hf_has_come(served, served->timer_ms))
             continue;
         on_due(served, served->timer_ms);
         served->timer_ms = 0;

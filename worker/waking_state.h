@@ -91,6 +91,9 @@ void hf_bundle_unserved(hf_bundle *b, hf_site *site, hf_err err, const char *det
 bool hf_bundle_has_only_shards(const hf_bundle *b);
 
 /* -- wake.c -- */
+/* A time on the clock of its Redis: the alarm is set by this, and so is what it is for.
+ */
+bool hf_has_come(const hf_served *served, int64_t at_ms);
 void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only);
 void hf_bundle_move(hf_bundle *b, hf_site *site);
 void hf_bundle_end(hf_bundle *b); /* its queue has left, and nothing is under way */
