@@ -92,12 +92,13 @@ local function mend_uses(m, prefix)
   end
 end
 
--- Those whose time is over, if no job that ends comes to it; more of them, of all queues, by later checks.
+-- Those whose time is over, if no job that ends comes to it; more of them by later checks. Each of the queues that
+-- are left has its share.
 local may_forget = FORGET_MAX
 
-local function forget_done(prefix)
+local function forget_done(prefix, left)
   DONE, KEPT, RESULTS = prefix .. 'done', prefix .. 'kept', prefix .. 'results'
-  may_forget = may_forget - forget_over(may_forget)
+  may_forget = may_forget - forget_over(math.ceil(may_forget / left))
 end
 
 local function check(i)
@@ -112,7 +113,7 @@ local function check(i)
   numbers[i] = judge_undated(tonumber(ARGV[8 + i] or 0))
   local m = read_meta()
   if string.find(m.uses, 'k', 1, true) then
-    forget_done(KEYS[i])
+    forget_done(KEYS[i], #KEYS - i + 1)
   end
   if string.find(m.uses, 'u', 1, true) then
     --- @include "lib/unique_windows.lua"

@@ -743,10 +743,8 @@ static void a_script_reads_no_more_payloads_than_have_room(void **state)
     for (size_t k = 0; k < HF_COUNT(lens); k++) {
         for (int i = 0; i < MANY; i++) {
             (void)snprintf(id, sizeof id, "s%02d", i);
-            put((hf_schedule){.id = id,
-                              .every_ms = 3600000,
-                              .payload = large,
-                              .payload_len = lens[k]});
+            put((hf_schedule){
+                .id = id, .every_ms = 3600000, .payload = large, .payload_len = lens[k]});
             make_due(id, 1000 + i);
         }
         HF_QUEUE_FIXTURE_ASK(err, &q, hf_op_cron_due(q.client, &q.queue, count_told, &q));
@@ -774,7 +772,8 @@ static void schedules_that_cannot_be_read_hide_no_others(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
-/* A program in another language may write such things; cron_tick would fail in its middle. */
+/* A program in another language may write such things; cron_tick would fail in its
+ * middle. */
 static void a_number_that_is_none_stops_no_other_schedule(void **state)
 {
     static const char *const limits[] = {"\"5\"", "null", "1", "1"};
@@ -783,7 +782,8 @@ static void a_number_that_is_none_stops_no_other_schedule(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         (void)snprintf(line, sizeof line,
-                       "{\"every\":1000,\"limit\":%s,\"job\":{\"type\":\"t\"}}\n", limits[i]);
+                       "{\"every\":1000,\"limit\":%s,\"job\":{\"type\":\"t\"}}\n",
+                       limits[i]);
         (void)snprintf(text, sizeof text, "{\"gen\":\"1\",\"from\":1%s}", states[i]);
         (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron bad%d %s", i, line);
         (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron_state bad%d %s", i, text);
