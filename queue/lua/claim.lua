@@ -80,9 +80,7 @@ if uses and string.find(uses, '[^bfklmux]') or late or first and first + 0 <= no
   if late then
     --- @include "lib/expire_all.lua"
     buried = {}
-    local gone, left = expire_due(buried)
-    wait = gone > 0 and 0 or wait -- it comes back at once
-    max = left and 0 or max
+    max = expire_due(buried) and 0 or max -- it comes back at once, for the others
   end
   if vouched > 0 and longest_lease() > judged + 0 then
     vouched = -lease -- it does not know of such a long lease yet

@@ -22,7 +22,7 @@ local function expire_all(ids, times, buried)
   return #dying, bytes
 end
 
--- Those whose time is over, as many as one script may. Returns how many, and whether there are more.
+-- Those whose time is over, as many as one script may. Returns whether there are more.
 local function expire_due(buried)
   local uses, gone, deaths, bytes = call('HGET', META, 'uses') or '', 0, 0, 0
   local large, n = string.find(uses, 'b', 1, true), nil
@@ -38,7 +38,7 @@ local function expire_due(buried)
       gone, deaths, bytes = gone + n, deaths + died, bytes + read
     end
   until n < AT_ONCE or gone >= EXPIRE_MAX or deaths >= DEATHS_MAX or bytes >= EXPIRE_BYTES
-  return gone, gone > 0 and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0
+  return gone > 0 and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0
 end
 
 -- One job, if its time is over; true: it is gone, or dead.
