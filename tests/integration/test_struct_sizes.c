@@ -202,6 +202,28 @@ static void ask_all(hf_admin *admin, bool newer)
     assert_int_equal(n, 0);
 }
 
+static void ask_of_schedules(hf_admin *admin, bool newer)
+{
+    const hf_schedule hourly = {HF_SCHEDULE_INIT,    .id = "s",
+                                .queue = "q",        .type = "t",
+                                .every_ms = 3600000, .limit = newer ? 2 : 1};
+    const hf_schedule_info no_info = {HF_SCHEDULE_INFO_INIT};
+    const void *theirs =
+        newer ? LATER(hf_schedule, &hourly) : OLDER(hf_schedule, rev, &hourly);
+    hf_schedule_info *info = newer ? LATER(hf_schedule_info, &no_info)
+                                   : OLDER(hf_schedule_info, payload_len, &no_info);
+    assert_int_equal(hf_admin_schedule_put(admin, theirs, detail), HF_OK);
+    assert_int_equal(hf_admin_schedule(admin, "q", "s", info, NULL, detail), HF_OK);
+    assert_int_equal(info->every_ms, 3600000);
+    assert_int_equal(info->limit, hourly.limit);
+    if (newer) {
+        assert_int_equal(hf_admin_schedule_put(
+                             admin, set_unknown(LATER(hf_schedule, &hourly)), detail),
+                         HF_INVALID);
+        assert_unknown("hf_schedule");
+    }
+}
+
 static void an_admin_takes_and_fills_older_and_newer_structs(void **state)
 {
     size_t n;
@@ -213,6 +235,7 @@ static void an_admin_takes_and_fills_older_and_newer_structs(void **state)
     for (int newer = 0; newer < 2; newer++) {
         hf_admin *admin = open_admin(newer);
         ask_all(admin, newer);
+        ask_of_schedules(admin, newer);
         hf_admin_close(admin);
     }
     hf_admin *admin = open_admin(true);
