@@ -257,6 +257,23 @@ static void the_keys_end_after_the_last_job(void **state)
     assert_null(strstr(uses(), "k"));
 }
 
+static void enqueue_record(const char *id, const char *record)
+{
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    const hf_enqueue_item item = {.id = id, .record = {record, strlen(record)}};
+    must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
+}
+
+static void one_that_is_accepted_again_and_parked_has_no_result(void **state)
+{
+    (void)state;
+    keep_result("one", HOUR, "old");
+    enqueue_record("two", "{\"type\":\"t\",\"unique\":\"k\"}\n");
+    enqueue_record("one", "{\"type\":\"t\",\"unique\":\"k\",\"on_conflict\":\"next\"}\n");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:parked"), 1);
+    nothing_is_kept();
+}
+
 /* Redis deletes a large key in one step, and answers nobody meanwhile. A worker's check
  * comes every 5 s and forgets 500 jobs. */
 static void checks_have_time_to_forget_what_redis_would_delete_at_once(void **state)
@@ -434,6 +451,7 @@ int main(void)
         TEST(without_keeping_there_is_no_key_more),
         TEST(a_stale_token_keeps_nothing),
         TEST(an_id_that_is_accepted_again_has_no_result),
+        TEST(one_that_is_accepted_again_and_parked_has_no_result),
         TEST(the_oldest_go_when_there_are_too_many),
         TEST(the_oldest_go_when_they_have_too_many_bytes),
         TEST(what_is_over_is_not_shown),
