@@ -19,7 +19,7 @@ local id, first, from = ARGV[1], ARGV[2] + 0, ARGV[3] + 0
 local set = found_in(id)
 if set == 'expired' then
   local _, dead = as_expired(id, call('HGET', JOBS, id) or '')
-  set = dead and 'dead'
+  set = dead and 'dead' or false -- no lines of another job that had its id
 end
 local fences = {}
 for fence in string.gmatch(set and call('HGET', LOGS, id) or '', '%d+') do
