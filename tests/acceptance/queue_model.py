@@ -296,7 +296,7 @@ class LastLines:
             if how in ("done", "cancelled"):
                 self.ended[job.id] = now + self.LENGTH, job.logs
         elif job.id in self.ended:
-            self.ended[job.id] = now + self.LENGTH, None
+            self.ended[job.id] = max(self.ended[job.id][0], now + self.LENGTH), None
 
     def answer(self, id, first, start, now):
         until, logs = self.ended.get(id, (0, None))
@@ -568,11 +568,11 @@ class Queue:
             return [OK, self.now, 1, *(answer if self.now <= until else [[]])]
         if self.late(not_after):
             return [LATE, self.now]
-        named, codes, refused = set(), [], False
+        first, codes, refused = {}, [], False  # what became of an id that waits is not told in its later mentions
         for k in range(n):
             id = args[5 + 3 * k]
-            codes.append(self.known(id) or (EXISTS if id in named else OK))
-            named.add(id)
+            codes.append(EXISTS if first.get(id) in (OK, EXISTS) else self.known(id))
+            first.setdefault(id, codes[k])
             refused = refused or codes[k] != OK and made[min(k, len(made) - 1)] in "nN"
         if refused:
             return [EXISTS, self.now, 0, codes]

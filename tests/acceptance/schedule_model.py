@@ -285,7 +285,9 @@ class Schedules:
 
     def sweep(self):
         """A schedule that no live worker's file names ends. If the end came while nobody was there to see
-        it, it has its time once more."""
+        it, it has its time once more. A queue without schedules knows none of this."""
+        if not self.all:
+            return
         for id, one in list(self.all.items()):
             if one.named is not None and one.named <= self.now:
                 if one.named < self.now - MINUTE:

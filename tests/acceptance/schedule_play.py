@@ -15,6 +15,7 @@ class SchedulePlay:
     def begin_schedules(self):
         self.files = [self.file(0)]  # the versions of the workers' file, the oldest first
         self.reckoned = []  # requests of workers that were held up
+        self.borrowed = set()  # the ids of other jobs that ticks were given
         self.decided = collections.defaultdict(set)  # the ticks of each schedule
         self.made_jobs = collections.deque(maxlen=8)  # the last jobs of schedules
 
@@ -175,9 +176,14 @@ class SchedulePlay:
     def tick_job(self):
         """An id that is new; or one that is known, although that cannot be by chance."""
         known = [job.id for job in self.model.jobs.values() if "start_by" not in job.head]
-        return self.random.choice(known) if known and self.chance(0.02) else self.job_of_schedule()
+        if not known or not self.chance(0.02):
+            return self.job_of_schedule()
+        self.borrowed.add(id := self.random.choice(known))
+        return id
 
     def tick(self, words):
+        if any(id not in self.model.jobs for id in self.borrowed.intersection(map(str, words))):
+            return  # it has ended; a new job has no such id
         answer = self.send("cron_tick", *words)
         if answer[0] == OK:
             self.note_decided(words, answer[3])

@@ -1,8 +1,9 @@
 -- claim_ends.lua - what ends when jobs are claimed. A step of claim.
 --
 -- Takes missing: ids without a record, nil: none; starting: jobs may free their unique keys; taken, records, over,
--- n, m, and buried, which it may make. Gives more: nil if other jobs may wait now, also at a level that had none.
--- All of this stands in one block, because Redis keeps each copy of what it includes.
+-- n, m, and buried, which it may make. If other jobs may wait now, also at a level that had none, it gives more,
+-- nil, and wait, 0: this worker comes back at once. All of this stands in one block, because Redis keeps each copy
+-- of what it includes.
 --- @include "lib/unique_start.lua"
 --- @include "lib/put_away.lua"
 --- @include "lib/trim_dead.lua"
@@ -16,7 +17,7 @@ if #buried > 0 then
   trim_dead(dead_max + 0, dead_age + 0, #buried / 2)
 end
 if unparked or #buried > 0 then
-  more = nil
+  more, wait = nil, 0
   if m then
     m.uses = call('HGET', META, 'uses') or ''
   end
