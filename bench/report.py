@@ -136,4 +136,5 @@ def machine(build, date, load):
 def measured(rows):
     """The rows about the machine that matter for one question, as a sentence."""
     found = dict(rows)
-    return f"Measured {found['measured']}: {found['machine']}, Redis {found['Redis']}."
+    redis = f", Redis {found['Redis']}" if "Redis" in found else ""
+    return f"Measured {found['measured']}: {found['machine']}{redis}."
