@@ -149,7 +149,7 @@ static void they_follow_an_address_that_moves_later(void **state)
     open_producer();
     start_worker(WORKER_MS);
     put("first", "ok");
-    EVENTUALLY(LONG_MS, done(old) == 1);
+    EVENTUALLY(LONG_MS, done(old) == 1 && atomic_load(&accepted) == 1);
     fail_over();
     unsigned before = hf_proxy_connections(&address);
     put("second", "ok");
