@@ -74,6 +74,7 @@ class Taken:
         length = UniqueKeys.length(head)
         self.until = "start" if "debounce" in head else head.get("unique_until", "end")
         self.window = start + length if length else 0
+        self.vague = False  # its window is over, and nobody knows whether it is still noted
 
 
 class UniqueKeys:
@@ -201,13 +202,18 @@ class UniqueKeys:
         if taken and taken.holder == job.id and taken.until == "start":
             self.free(job.head["unique"], False)
 
+    def hold_on(self, taken):
+        """Its holder was gone, and is back. A window that ended meanwhile may have been forgotten, or not."""
+        taken.vague = taken.gone and taken.window <= self.queue.now
+        taken.gone = False
+
     def waits_again(self, job):
         """After a run: a job that follows takes its place; a key that was freed at the start is taken
         again, if it is free."""
         key, job.first = job.head.get("unique"), 0
         taken = self.taken.get(key)
         if key and taken and taken.holder == job.id:
-            taken.gone = False
+            self.hold_on(taken)
             if taken.parked:
                 self.unpark(key, max(job.score, taken.window))
                 self.queue.leave(job, "replaced")
@@ -222,7 +228,7 @@ class UniqueKeys:
         if key and not taken:
             self.taken[key] = Taken(job.id, {**job.head, "throttle": 0, "unique_for": 0}, 0)
         if taken and taken.holder == job.id:
-            taken.gone = False
+            self.hold_on(taken)
         return not taken or taken.holder == job.id
 
 
