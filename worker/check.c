@@ -226,8 +226,8 @@ static void on_checked(const hf_answer *answer, void *arg)
     on_debts(b, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
     if (w->phase == HF_ENDED)
         return;
-    if (err == HF_OK &&
-        site == b->site) { /* else it tells of a clock that is not theirs any more */
+    bool moved = site != b->site; /* then the answer tells of another clock */
+    if (err == HF_OK && !moved) {
         plan_looks(b, queues);
         note_undated(b, queues, checked.longest_lease_ms);
     }

@@ -91,7 +91,7 @@ void hf_bundle_unserved(hf_bundle *b, hf_site *site, hf_err err, const char *det
 bool hf_bundle_has_only_shards(const hf_bundle *b);
 
 /* -- wake.c -- */
-/* A time on the clock of its Redis: the alarm is set by this, and so is what it is for.
+/* Whether its Redis's clock has come to this time. The alarm is set by the same estimate.
  */
 bool hf_has_come(const hf_served *served, int64_t at_ms);
 void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only);

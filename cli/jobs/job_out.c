@@ -80,8 +80,7 @@ json_t *hf_job_json(const hf_job_info *job)
     bool running = job->state == HF_STATE_RUNNING, done = job->state == HF_STATE_DONE;
     json_t *object = json_pack(
         "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:I, s:o, s:o, "
-        "s:o, "
-        "s:o, s:I, s:o}",
+        "s:o, s:o, s:I, s:o}",
         "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
         hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
         (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes, "max_attempts",

@@ -218,7 +218,7 @@ class Play(SchedulePlay):
             self.harness.compare_dues(before)
             if self.model.schedules.high < high:  # all is reckoned anew
                 self.decided.clear()
-            self.earlier.clear()  # nobody sends them again after so long
+            self.earlier.clear()  # no client sends them again after so long
 
     def end_runs(self, worker):
         """Whether no job runs: live workers are done, and the jobs of dead ones are taken over."""

@@ -74,7 +74,7 @@ class Taken:
         length = UniqueKeys.length(head)
         self.until = "start" if "debounce" in head else head.get("unique_until", "end")
         self.window = start + length if length else 0
-        self.vague = False  # its window is over, and nobody knows whether it is still noted
+        self.vague = False  # its window is over, and Redis may have forgotten it or not
 
 
 class UniqueKeys:

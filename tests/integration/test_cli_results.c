@@ -178,7 +178,7 @@ static void the_attempts_of_a_job_are_shown(void **state)
     assert_null(strstr(fixture->out, "history"));
 }
 
-/* Nobody else says them again. */
+/* The record alone has them. */
 static void the_options_of_a_job_are_shown(void **state)
 {
     (void)state;

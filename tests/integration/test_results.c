@@ -274,8 +274,8 @@ static void one_that_is_accepted_again_and_parked_has_no_result(void **state)
     nothing_is_kept();
 }
 
-/* Redis deletes a large key in one step, and answers nobody meanwhile. A worker's check
- * comes every 5 s and forgets 500 jobs. */
+/* Redis deletes a large key in one step, and answers no request meanwhile. A worker's
+ * check comes every 5 s and forgets 500 jobs. */
 static void checks_have_time_to_forget_what_redis_would_delete_at_once(void **state)
 {
     enum { JOBS = 60, CHECK_MS = 5000, FORGOTTEN = 500 };

@@ -11,8 +11,8 @@
 local FORGET_MAX = 500
 
 -- The keys end so long for each job after the last one is over: the checks of one worker need half of it for
--- one queue. Redis deletes a key with all that is left at once, a million jobs in a second, and answers nobody
--- meanwhile.
+-- one queue. Redis deletes a key with all that is left at once, a million jobs in a second, and answers no
+-- request meanwhile.
 local FORGET_MS = 20
 
 -- Forgets these ids, at most 3,000; all of them are kept.
