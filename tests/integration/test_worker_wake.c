@@ -108,24 +108,35 @@ static void a_baton_that_is_due_during_a_claim_leads_to_one_more(void **state)
     stop(&worker);
 }
 
+/* A worker of the queues q and other that runs one job at a time. */
+static void start_with_one_slot(void)
+{
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
+    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                .concurrency = 1, .lease_ms = LONG_MS};
+    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
+    EVENTUALLY(15000, waiting(1));
+}
+
+static void put_to_other(const char *id, int64_t due_ms)
+{
+    const hf_queue q = queue.queue;
+    assert_int_equal(hf_queue_init(&queue.queue, q.ns, "other"), HF_OK);
+    hf_queue_fixture_put(&queue, id, "gate", due_ms);
+    queue.queue = q;
+}
+
 /* ---- who cannot use a baton ---- */
 
 static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
 {
     enum { DUE_MS = 1500 }; /* by then it is full, also on a busy machine */
     (void)state;
-    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
-                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
-    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
-                                .concurrency = 1, .lease_ms = LONG_MS};
-    const hf_queue q = queue.queue;
-    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
-    EVENTUALLY(15000, waiting(1));
+    start_with_one_slot();
     hf_queue_fixture_put(&queue, "late", "ok", hf_queue_fixture_now(&queue) + DUE_MS);
     EVENTUALLY(15000, batons() == 0);
-    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
-    hf_queue_fixture_put(&queue, "long", "gate", 0);
-    queue.queue = q;
+    put_to_other("long", 0);
     EVENTUALLY(3000, atomic_load(&worker.started) == 1);
     EVENTUALLY(SOON_MS, batons() == 1);
     atomic_store(&worker.gate, true);
@@ -152,19 +163,11 @@ static void a_full_worker_in_doubt_gives_back_the_baton_whose_time_has_come(void
 {
     enum { DUE_MS = 2000 };
     (void)state;
-    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
-                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
-    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
-                                .concurrency = 1, .lease_ms = LONG_MS};
-    const hf_queue q = queue.queue;
-    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
-    EVENTUALLY(15000, waiting(1));
+    start_with_one_slot();
     int64_t due = hf_queue_fixture_now(&queue) + DUE_MS;
     hf_queue_fixture_put(&queue, "late", "ok", due);
     EVENTUALLY(15000, batons() == 0);
-    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
-    hf_queue_fixture_put(&queue, "long", "gate", 0);
-    queue.queue = q;
+    put_to_other("long", 0);
     EVENTUALLY(3000, atomic_load(&worker.started) == 1 && waiting(0));
     break_waiting_connection();
     EVENTUALLY(SOON_MS, hf_worker_fixture_said(&worker, "the waiting connection") == 1);
@@ -180,18 +183,10 @@ static void a_worker_with_two_due_queues_and_one_slot_gives_one_back(void **stat
 {
     enum { DUE_MS = 1000 };
     (void)state;
-    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
-                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
-    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
-                                .concurrency = 1, .lease_ms = LONG_MS};
-    const hf_queue q = queue.queue;
-    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
-    EVENTUALLY(15000, waiting(1));
+    start_with_one_slot();
     const int64_t due_ms = hf_queue_fixture_now(&queue) + DUE_MS;
     hf_queue_fixture_put(&queue, "a", "gate", due_ms);
-    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
-    hf_queue_fixture_put(&queue, "b", "gate", due_ms);
-    queue.queue = q;
+    put_to_other("b", due_ms);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     EVENTUALLY(SOON_MS,
                batons() + hf_fixture_number(&queue.redis, "ZCARD hf:{other}:wake") == 1);
