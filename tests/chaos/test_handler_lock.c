@@ -127,11 +127,43 @@ static void one_that_was_killed_is_none(void **state)
     print_message("seen in try %u\n", tries);
 }
 
+/* As by a process that was killed between its flock() and the number that it writes. */
+static void write_other_holder(pid_t pid)
+{
+    char path[PATH_SIZE], text[32];
+    (void)snprintf(path, sizeof path, "%s/job", dir);
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int n = snprintf(text, sizeof text, "%ld\n", (long)pid);
+    assert_true(fd >= 0 && write(fd, text, (size_t)n) == n);
+    assert_int_equal(close(fd), 0);
+}
+
+static void one_that_was_killed_before_it_wrote_anything_is_none(void **state)
+{
+    unsigned tries = 0;
+    bool dying = false;
+    (void)state;
+    start(&busy, NULL, "spin=600000", NULL);
+    while (!dying) {
+        assert_true(tries++ < TRIES);
+        start_both();
+        write_other_holder(busy.pid);
+        starve();
+        hf_proc_signal(&first, SIGKILL);
+        pid_t pid = ask_for_it();
+        dying = noted("dying", pid);
+        assert_false(noted("overlap", pid));
+        hf_proc_kill(&first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_that_runs_is_an_overlap, up, down),
         cmocka_unit_test_setup_teardown(one_that_was_killed_is_none, up, down),
+        cmocka_unit_test_setup_teardown(
+            one_that_was_killed_before_it_wrote_anything_is_none, up, down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,8 +110,9 @@ static int open_own(const char *path, int flags)
     return moved;
 }
 
-/* Whether it got a KILL and is not gone: it runs no instruction of its own any more. */
-static bool is_dying(long pid)
+/* Z: it has ended, or there is none; K: it got a KILL, and runs no instruction of its own
+ * any more; R: it runs. */
+static char state_of(long pid)
 {
     char path[64], line[256], state = 'Z';
     unsigned long long pending = 0;
@@ -122,13 +124,45 @@ static bool is_dying(long pid)
     }
     if (file != NULL)
         (void)fclose(file);
-    return state != 'Z' && (pending >> (SIGKILL - 1) & 1) != 0;
+    if (state == 'Z' || state == 'X')
+        return 'Z';
+    return (pending >> (SIGKILL - 1) & 1) != 0 ? 'K' : 'R';
 }
 
+/* Whether the leader of a group, or what it has left in its group, got a KILL and is not
+ * gone. Its children have the lock as well. */
+static bool is_dying(long leader)
+{
+    char state = state_of(leader);
+    DIR *all = state == 'Z' ? opendir("/proc") : NULL;
+    const struct dirent *entry;
+    while (all != NULL && state != 'R' && (entry = readdir(all)) != NULL) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        char other = pid > 0 && getpgid((pid_t)pid) == leader ? state_of(pid) : 'Z';
+        state = other == 'Z' ? state : other;
+    }
+    if (all != NULL)
+        (void)closedir(all);
+    return state == 'K';
+}
+
+/* The process that locked the file, by the kernel's list: a holder may be killed before
+ * it writes anything. 0: it is not locked. */
 static long holder_of(int fd)
 {
-    char text[32] = "";
-    return pread(fd, text, sizeof text - 1, 0) > 0 ? strtol(text, NULL, 10) : 0;
+    char line[256];
+    long holder = 0, pid;
+    unsigned long inode;
+    struct stat st;
+    FILE *file = fopen("/proc/locks", "re");
+    if (file == NULL || fstat(fd, &st) != 0)
+        _exit(95);
+    while (holder == 0 && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "%*s FLOCK %*s %*s %ld %*x:%*x:%lu", &pid, &inode) == 2 &&
+            inode == st.st_ino)
+            holder = pid;
+    (void)fclose(file);
+    return holder;
 }
 
 /* False: another process holds it, and was not killed before this one looked. */
@@ -136,15 +170,16 @@ static bool lock_file(const handler *h, int fd)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     long holder = holder_of(fd);
-    bool dying = is_dying(holder), told = false;
+    bool dying = holder != 0 && is_dying(holder), told = false;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (!dying || holder_of(fd) != holder)
+        long now = holder_of(fd);
+        if (now != 0 && (!dying || now != holder))
             return false;
-        if (!told)
+        if (!told && dying)
             note(h, "dying", "");
-        told = true;
+        told = told || dying;
         nanosleep(&pause, NULL);
-        dying = is_dying(holder);
+        dying = holder != 0 && is_dying(holder);
     }
     return true;
 }
