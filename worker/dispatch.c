@@ -19,6 +19,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
+#include "base/parent.h"
 #include "worker/leader.h"
 #include "worker/marks.h"
 #include "worker/pool.h"
@@ -716,6 +718,10 @@ hf_err hf_running_start(hf_worker *w, void (*returned)(void *arg))
     hf_running *r = w->running;
     hf_err err = HF_OK;
     w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
+    if (w->has_programs && hf_children_are_ignored())
+        return hf_say(w->detail, HF_CONFIG,
+                      "SIGCHLD is ignored in this process, so it would not learn how its "
+                      "programs end");
     if (w->has_programs) {
         hf_programs_opts opts = {.minder_path = w->minder,
                                  .kill_grace_ms = w->opts.kill_grace_ms,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/parent.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
 
@@ -124,6 +125,7 @@ int hf_cmd_bench(hf_cli *cli)
             cli, HF_EXIT_USAGE, "",
             "--jobs and --payload: expected at most %lld bytes of payload in all",
             (long long)HF_BENCH_BYTES_MAX);
+    hf_heed_children();
     hf_err err = hf_bench_run(&opts, &result, detail);
     if (err == HF_CANCEL)
         return 128 + result.signal;
@@ -139,6 +141,7 @@ int hf_cmd_bench(hf_cli *cli)
 int hf_cmd_bench_victim(hf_cli *cli)
 {
     char detail[HF_DETAIL_SIZE] = "";
+    hf_heed_children();
     hf_err err = hf_bench_victim(detail);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
 }

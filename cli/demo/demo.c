@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parent.h"
 #include "cli/demo/demo.h"
 
 enum { LATER_FIRST_MS = 1000, LATER_STEP_MS = 80, STOP_MS = 20000, CLOSE_TICK_MS = 2 };
@@ -288,6 +289,7 @@ int hf_cmd_demo(hf_cli *cli)
         return hf_cli_fail(cli, HF_NOMEM, NULL);
     }
     bool keep = hf_argv_has(cli->args, "keep");
+    hf_heed_children();
     code = run(d, cli, &svg);
     hf_demo_svg_close(&svg);
     keep = keep && d->dir[0] != '\0';

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/parent.h"
 #include "cli/cli.h"
 #include "cli/worker/log.h"
 #include "cli/worker/service.h"
@@ -249,6 +250,7 @@ int hf_cmd_worker(hf_cli *cli)
                           code == HF_EXIT_CONFIG ? "see docs/operating.md" : "", "%s",
                           detail);
     set_up_memory();
+    hf_heed_children();
     block_signals(&r);
     hf_log_init(&r.log, stderr, cli->config);
     hf_err err = make_worker(&r, &setup, detail);

@@ -185,9 +185,9 @@ HF_API HF_MUSTCHECK hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *
 HF_API HF_MUSTCHECK hf_err hf_worker_handle(hf_worker *worker, const char *type,
                                             uint32_t timeout_ms, hf_handler_fn fn,
                                             void *arg, char detail[HF_DETAIL_SIZE]);
-/* The same for a program. The process must then not ignore SIGCHLD and not wait for "any
- * child", since either could take the exit status of a program, and a program without
- * one has failed. */
+/* The same for a program. The process must then not ignore SIGCHLD (hf_worker_run()
+ * refuses that) and not wait for "any child", since either could take the exit status of
+ * a program, and a program without one has failed. */
 HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
                                                     const hf_program *program,
                                                     char detail[HF_DETAIL_SIZE]);
@@ -197,7 +197,8 @@ HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
  * HF_CONN, HF_AUTH, HF_UNSUPPORTED, HF_POLICY (Redis may evict locks), HF_READONLY,
  * HF_LOADING, HF_PROTO: Redis was not usable within 5 s of the start; after the start it
  * tries without end. HF_INVALID: there is no handler, or it was called before. HF_CONFIG:
- * the password file or the minder cannot be used. HF_SYSTEM, HF_NOMEM. */
+ * the password file or the minder cannot be used, or SIGCHLD is ignored while there are
+ * programs. HF_SYSTEM, HF_NOMEM. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims no more jobs, waits for running

@@ -128,9 +128,26 @@ static void a_program_that_was_asked_to_end_has_not_failed_either(void **state)
     finish();
 }
 
+/* ---- its host ---- */
+
+static void a_host_that_ignores_its_children_is_refused(void **state)
+{
+    static const char *const argv[] = {"true", NULL};
+    (void)state;
+    assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    start(argv, LEASE_MS, GRACE_MS);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+    assert_int_equal(result, HF_CONFIG);
+    hf_worker_free(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate_setup_teardown(
+            a_host_that_ignores_its_children_is_refused, up, hf_queue_fixture_down,
+            &queue),
         cmocka_unit_test_prestate_setup_teardown(
             a_program_that_its_minder_ended_has_not_failed, up, hf_queue_fixture_down,
             &queue),

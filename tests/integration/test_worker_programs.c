@@ -86,6 +86,20 @@ static void a_program_whose_lock_was_taken_is_killed(void **state)
     EVENTUALLY(5000, !hf_pid_alive(program()));
 }
 
+/* As a parent that wants no zombies starts it. */
+static void
+a_worker_that_inherits_an_ignored_sigchld_learns_how_programs_end(void **state)
+{
+    (void)state;
+    assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    hf_cli_fixture_put(&fixture, "w.yaml", HANDLERS);
+    hf_cli_fixture_begin(&fixture, &worker, "worker @ -c w.yaml", "log");
+    assert_true(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+    EVENTUALLY(15000, strstr(hf_cli_fixture_get(&fixture, "log"), "serving") != NULL);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue short @ --wait", NULL, NULL),
+                     0);
+}
+
 /* ---- claimed ahead ---- */
 
 static void put_many(const char *type, int n)
@@ -203,6 +217,7 @@ int main(void)
         CASE(a_killed_worker_takes_its_program_along),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
         CASE(a_program_whose_lock_was_taken_is_killed),
+        CASE(a_worker_that_inherits_an_ignored_sigchld_learns_how_programs_end),
         CASE(a_slot_for_short_programs_waits_for_no_claim),
         CASE(a_cancelled_program_gets_term),
         CASE(one_that_does_not_heed_it_is_killed),
