@@ -1,9 +1,6 @@
-/* commands.c - the table of all commands and their options (those of administration are
- * in options.c). Its shape is in table.h. To add a command: a row here, its function in
- * cli.h. */
+/* commands.c - the table of all commands. Its shape is in table.h, and the options are in
+ * options.c. To add a command: a row here, its function in cli.h. */
 #include "cli/cli.h"
-#include "cli/complete.h"
-#include "cli/limits.h"
 #include "cli/options.h"
 #include "cli/table.h"
 
@@ -27,176 +24,11 @@ static const hf_opt common[] = {
     HF_OPT_END,
 };
 
-static const hf_opt enqueue_opts[] = {
-    HF_OPT_QUEUE,
-    {.name = "in",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .max = HF_DELAY_MAX_MS,
-     .help = "delay the job by this long: 10s, 5m, 2h, 1d"},
-    {.name = "at",
-     .kind = HF_OPT_TIME,
-     .value = "TIME",
-     .help =
-         "start it no earlier than this: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
-    {.name = "id",
-     .kind = HF_OPT_TEXT,
-     .value = "ID",
-     .help = "the job's id; while a job with this id exists, no second one is accepted"},
-    HF_OPTS_OF_JOBS,
-    {.name = "unique",
-     .kind = HF_OPT_TEXT,
-     .value = "KEY",
-     .help = "accept it only if no other job of its queue holds this key, a text"},
-    {.name = "unique-until",
-     .kind = HF_OPT_CHOICE,
-     .value = "WHEN",
-     .choices = "start|done|end",
-     .help = "hold the key until it starts, is done, or ends (is done or dead); default "
-             "end"},
-    {.name = "unique-for",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = HF_DELAY_MAX_MS,
-     .help = "hold the key for at least this long after its acceptance"},
-    {.name = "on-conflict",
-     .kind = HF_OPT_CHOICE,
-     .value = "ACTION",
-     .choices = "skip|replace|next|cancel",
-     .help =
-         "if the key is taken: skip this job (default); replace the holder while it "
-         "waits; run it next, when the holder has ended; or cancel the holder as well"},
-    {.name = "debounce",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = HF_DELAY_MAX_MS,
-     .help =
-         "start it this long after the last job with its key, which replaces the ones "
-         "before; needs --unique and --max-wait"},
-    {.name = "max-wait",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = HF_DELAY_MAX_MS,
-     .help = "with --debounce: at the latest this long after the first of them"},
-    {.name = "throttle",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = HF_DELAY_MAX_MS,
-     .help = "accept one job with its key in this time, and skip the others; needs "
-             "--unique"},
-    {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
-    {.name = "result",
-     .help =
-         "with --wait: print its result and nothing else; the job is kept for 60s, or "
-         "as --keep says"},
-    {.name = "wait-replicas",
-     .kind = HF_OPT_INT,
-     .value = "K",
-     .max = HF_REPLICAS_MAX,
-     .help = "succeed only when K replicas of Redis have the job as well, else exit 74; "
-             "default redis.wait_replicas (0)"},
-    {.name = "replicas-timeout",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = HF_WAIT_REPLICAS_MAX_MS,
-     .help = "for how long; default redis.replicas_timeout (5s)"},
-    {.name = "bulk",
-     .kind = HF_OPT_TEXT,
-     .value = "FILE|-",
-     .help = "enqueue the jobs of a file, one JSON object per line"},
-    {.name = "run",
-     .kind = HF_OPT_TEXT,
-     .value = "R",
-     .help = "with --bulk: send the file again as the run R"},
-    {.name = "atomic",
-     .help = "with --bulk: accept all jobs or none; refuse more than one block, and ids "
-             "of your own in a queue with shards"},
-    HF_OPT_END,
-};
-static const hf_opt worker_opts[] = {
-    {.name = "queue",
-     .letter = 'q',
-     .kind = HF_OPT_TEXT,
-     .value = "Q",
-     .many = true,
-     .help = "serve this queue instead of those in the file; may be repeated"},
-    {.name = "concurrency",
-     .letter = 'n',
-     .kind = HF_OPT_INT,
-     .value = "N",
-     .min = 1,
-     .max = 1024,
-     .help = "number of jobs that run at the same time"},
-    {.name = "burst", .help = "stop when no job is left, not even a delayed one"},
-    HF_OPT_END,
-};
-static const hf_opt script_opts[] = {
-    {.name = "sha1", .help = "print only the SHA1 for EVALSHA"}, HF_OPT_END};
-static const hf_opt check_opts[] = {
-    {.name = "reference", .hidden = true, .help = "print the table of all keys"},
-    HF_OPT_END};
-static const hf_opt doctor_opts[] = {
-    {.name = "queue",
-     .letter = 'q',
-     .kind = HF_OPT_TEXT,
-     .value = "Q",
-     .help = "check only this queue"},
-    {.name = "idle",
-     .help = "also look for leftovers; use it only while no worker and no producer runs"},
-    {.name = "fix", .help = "repair what is safe to repair, then check again"},
-    HF_OPT_END,
-};
-static const hf_opt demo_opts[] = {
-    {.name = "keep",
-     .help = "keep the directory with the handlers, their notes and the logs"},
-    {.name = "svg",
-     .kind = HF_OPT_TEXT,
-     .value = "FILE",
-     .help = "the file of the picture; default holdfast-demo-PID.svg in $TMPDIR or /tmp"},
-    HF_OPT_END,
-};
-static const hf_opt bench_opts[] = {
-    {.name = "jobs",
-     .kind = HF_OPT_INT,
-     .value = "N",
-     .min = 1,
-     .max = 10000000,
-     .help = "number of jobs to enqueue and process; default 100000"},
-    {.name = "payload",
-     .kind = HF_OPT_INT,
-     .value = "B",
-     .max = HF_PAYLOAD_DEFAULT,
-     .help = "size of each job's payload in bytes; default 100"},
-    {.name = "concurrency",
-     .letter = 'n',
-     .kind = HF_OPT_INT,
-     .value = "C",
-     .min = 1,
-     .max = 1024,
-     .help = "number of jobs that run at the same time; default 16"},
-    HF_OPT_END,
-};
-static const hf_opt help_opts[] = {
-    {.name = "man", .hidden = true, .help = "print the manual page"},
-    {.name = "completion",
-     .kind = HF_OPT_CHOICE,
-     .value = "SHELL",
-     .choices = HF_SHELLS,
-     .hidden = true,
-     .help = "print the completion script of this shell"},
-    HF_OPT_END,
-};
-
 static const hf_command commands[] = {
     {.name = "enqueue",
      .operands = "TYPE [PAYLOAD|-]",
      .max_operands = 2,
-     .opts = enqueue_opts,
+     .opts = hf_opts_enqueue,
      .run = hf_cmd_enqueue,
      .section = "jobs",
      .help = "put a job into a queue",
@@ -220,7 +52,13 @@ static const hf_command commands[] = {
          "and "
          "too few replicas the job is in Redis and may run, but a failover may lose it. "
          "The command prints its id and exits with 74. Send the job again under that id "
-         "(--id), or the file with --run R."},
+         "(--id), or the file with --run R.",
+     .examples =
+         "holdfast enqueue email '{\"to\":\"ada@example.org\"}'\n"
+         "holdfast enqueue report 2030-01 --queue reports --in 10m --priority low\n"
+         "holdfast enqueue email --id order-18 --unique ada --on-conflict replace\n"
+         "holdfast enqueue report 2030-01 --queue reports --wait\n"
+         "holdfast enqueue --bulk jobs.jsonl --queue mail"},
     {.name = "job show",
      .operands = "ID",
      .min_operands = 1,
@@ -228,7 +66,9 @@ static const hf_command commands[] = {
      .opts = hf_opts_show,
      .run = hf_cmd_job_show,
      .section = "jobs",
-     .help = "show one job, whichever queue it is in"},
+     .help = "show one job, whichever queue it is in",
+     .examples = "holdfast job show order-17\n"
+                 "holdfast job show order-17 --payload"},
     {.name = "job list",
      .operands = "",
      .opts = hf_opts_list,
@@ -236,7 +76,9 @@ static const hf_command commands[] = {
      .section = "jobs",
      .help = "list the jobs of a queue, page by page",
      .more = "DUE is the end of the lease of a running job, and the time at which a dead "
-             "or done one ended."},
+             "or done one ended.",
+     .examples = "holdfast job list --queue mail --state ready\n"
+                 "holdfast job list --limit 100 --json"},
     {.name = "job result",
      .operands = "ID",
      .min_operands = 1,
@@ -248,7 +90,8 @@ static const hf_command commands[] = {
      .more = "Prints only the bytes that the handler gave: JSON compact and with a "
              "newline, anything else unchanged, and nothing if there is no result. With "
              "--json \"result\" is the value, or \"result_base64\" the bytes. Fails (1) "
-             "if the job is not done, not kept any more, or unknown."},
+             "if the job is not done, not kept any more, or unknown.",
+     .examples = "holdfast job result report-7"},
     {.name = "job logs",
      .operands = "ID",
      .min_operands = 1,
@@ -265,7 +108,9 @@ static const hf_command commands[] = {
          "piece of a log is an object: `text`, and in `from` how many bytes of the run's "
          "log came before it. If the piece is not UTF-8, `text` has a question mark for "
          "each such byte, and `text_base64` has all its bytes. A log that was cut begins "
-         "with a whole character, and with -f a character is printed when it is whole."},
+         "with a whole character, and with -f a character is printed when it is whole.",
+     .examples = "holdfast job logs report-7\n"
+                 "holdfast job logs report-7 --follow"},
     {.name = "job why",
      .operands = "ID",
      .min_operands = 1,
@@ -280,7 +125,8 @@ static const hf_command commands[] = {
          "the beginnings of the lines: dead, done, parked, cancelling, running, retry, "
          "delayed, paused, clock, no_worker, no_worker_for_type, locked, max_running, "
          "rate, "
-         "busy, behind, expires, suspect; none: it starts at any moment."},
+         "busy, behind, expires, suspect; none: it starts at any moment.",
+     .examples = "holdfast job why order-17"},
     {.name = "job retry",
      .operands = "ID",
      .min_operands = 1,
@@ -291,7 +137,8 @@ static const hf_command commands[] = {
      .help = "run a dead or waiting job now",
      .more =
          "A dead job starts again like a new one: its attempts count from zero. A job "
-         "that waits for its time or for its next attempt becomes due now."},
+         "that waits for its time or for its next attempt becomes due now.",
+     .examples = "holdfast job retry import-3"},
     {.name = "job edit",
      .operands = "ID [PAYLOAD|-]",
      .min_operands = 1,
@@ -300,7 +147,9 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_edit,
      .section = "jobs",
      .help = "change a waiting job: its payload, its time, its priority",
-     .more = "What is not given stays. A running or dead job is not changed (exit 1)."},
+     .more = "What is not given stays. A running or dead job is not changed (exit 1).",
+     .examples = "holdfast job edit order-17 '{\"to\":\"bob@example.org\"}'\n"
+                 "holdfast job edit order-17 --in 30m --priority high"},
     {.name = "job cancel",
      .operands = "ID",
      .min_operands = 1,
@@ -312,7 +161,8 @@ static const hf_command commands[] = {
      .more = "The holder of a running job learns of it when it next renews its lease. A "
              "program gets TERM, and KILL after its handler's grace; a C handler is "
              "asked to stop. The job ends as cancelled, even if its holder dies first, "
-             "unless it was done before the holder learned of it."},
+             "unless it was done before the holder learned of it.",
+     .examples = "holdfast job cancel order-17"},
     {.name = "job delete",
      .operands = "ID",
      .min_operands = 1,
@@ -321,13 +171,15 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_delete,
      .section = "jobs",
      .help = "remove a waiting, dead or kept job for ever",
-     .more = "A running job is not removed; job cancel ends it."},
+     .more = "A running job is not removed; job cancel ends it.",
+     .examples = "holdfast job delete order-17 --yes"},
     {.name = "dead list",
      .operands = "",
      .opts = hf_opts_dead_list,
      .run = hf_cmd_dead_list,
      .section = "jobs",
-     .help = "list dead jobs and why they died, page by page"},
+     .help = "list dead jobs and why they died, page by page",
+     .examples = "holdfast dead list --queue mail --since 1d"},
     {.name = "dead retry",
      .operands = "[ID]",
      .max_operands = 1,
@@ -337,7 +189,9 @@ static const hf_command commands[] = {
      .help = "run a dead job again, or all dead jobs",
      .more = "Attempts and crashes are counted from zero again. Prints how many jobs "
              "went back into the queue. ^C stops it, and it prints how many went back "
-             "until then."},
+             "until then.",
+     .examples = "holdfast dead retry import-3 --queue mail\n"
+                 "holdfast dead retry --queue mail --type import --rate 10/s"},
     {.name = "dead purge",
      .operands = "[ID]",
      .max_operands = 1,
@@ -347,33 +201,38 @@ static const hf_command commands[] = {
      .help = "remove a dead job for ever, or all dead jobs",
      .more = "The options select which jobs. Prints how many were removed. ^C stops it, "
              "and it "
-             "prints how many were removed until then."},
+             "prints how many were removed until then.",
+     .examples = "holdfast dead purge --queue mail --type import --yes"},
     {.name = "queue list",
      .operands = "",
      .opts = hf_opts_queue_list,
      .run = hf_cmd_queue_list,
      .section = "queues",
-     .help = "list all queues and how many jobs they hold"},
+     .help = "list all queues and how many jobs they hold",
+     .examples = "holdfast queue list"},
     {.name = "queue show",
      .operands = "[Q]",
      .max_operands = 1,
      .run = hf_cmd_queue_show,
      .section = "queues",
-     .help = "show all figures of a queue, or of every queue"},
+     .help = "show all figures of a queue, or of every queue",
+     .examples = "holdfast queue show mail"},
     {.name = "queue pause",
      .operands = "Q",
      .min_operands = 1,
      .max_operands = 1,
      .run = hf_cmd_queue_pause,
      .section = "queues",
-     .help = "start no more jobs of a queue; running jobs go on"},
+     .help = "start no more jobs of a queue; running jobs go on",
+     .examples = "holdfast queue pause mail"},
     {.name = "queue resume",
      .operands = "Q",
      .min_operands = 1,
      .max_operands = 1,
      .run = hf_cmd_queue_resume,
      .section = "queues",
-     .help = "start the jobs of a queue again"},
+     .help = "start the jobs of a queue again",
+     .examples = "holdfast queue resume mail"},
     {.name = "queue limit",
      .operands = "Q",
      .min_operands = 1,
@@ -383,7 +242,9 @@ static const hf_command commands[] = {
      .section = "queues",
      .help = "limit the running jobs of a queue, or its rate",
      .more = "A limit that is not given stays as it is. Limits hold across all workers, "
-             "until they are changed here or in the configuration file of a worker."},
+             "until they are changed here or in the configuration file of a worker.",
+     .examples = "holdfast queue limit mail --max-running 4 --rate 100/1m\n"
+                 "holdfast queue limit mail --rate 0"},
     {.name = "queue shards",
      .operands = "Q [N]",
      .min_operands = 1,
@@ -394,7 +255,8 @@ static const hf_command commands[] = {
      .more = "Each shard is a part of the queue with keys of its own. In a cluster the "
              "shards spread evenly over the nodes. The number is 2 to 64 and never "
              "changes. A queue that has jobs, is paused or has limits is not divided. "
-             "Dividing a queue that has N shards already succeeds and changes nothing."},
+             "Dividing a queue that has N shards already succeeds and changes nothing.",
+     .examples = "holdfast queue shards clicks 8"},
     {.name = "queue purge",
      .operands = "Q",
      .min_operands = 1,
@@ -404,7 +266,8 @@ static const hf_command commands[] = {
      .section = "queues",
      .help = "remove all waiting, dead and kept jobs of a queue for ever",
      .more = "Running jobs are left alone. Prints how many were removed. ^C stops it, "
-             "and it prints how many were removed until then."},
+             "and it prints how many were removed until then.",
+     .examples = "holdfast queue purge mail --yes"},
     {.name = "cron list",
      .operands = "",
      .opts = hf_opts_cron_list,
@@ -413,7 +276,8 @@ static const hf_command commands[] = {
      .help = "list the schedules, by queue and id",
      .more = "ACCEPTED counts the jobs that its ticks made, SKIPPED the ticks that made "
              "none because the last job was not over, DROPPED those that were missed and "
-             "not made up for."},
+             "not made up for.",
+     .examples = "holdfast cron list --queue mail"},
     {.name = "cron show",
      .operands = "ID",
      .min_operands = 1,
@@ -421,7 +285,8 @@ static const hf_command commands[] = {
      .opts = hf_opts_cron_show,
      .run = hf_cmd_cron_show,
      .section = "schedules",
-     .help = "show one schedule"},
+     .help = "show one schedule",
+     .examples = "holdfast cron show nightly"},
     {.name = "cron add",
      .operands = "ID TYPE [PAYLOAD|-]",
      .min_operands = 2,
@@ -434,7 +299,10 @@ static const hf_command commands[] = {
          "Each of its ticks makes exactly one job of this type, however many workers "
          "serve the queue. The payload is any text; with \"-\" the command reads it from "
          "standard input. Its counts stay when it is changed. A schedule that a worker's "
-         "file names is changed back only after a change of the file."},
+         "file names is changed back only after a change of the file.",
+     .examples =
+         "holdfast cron add nightly report --cron '0 3 * * *' --tz Europe/Berlin\n"
+         "holdfast cron add poll email --queue mail --every 30s --overlap allow"},
     {.name = "cron remove",
      .operands = "ID",
      .min_operands = 1,
@@ -444,7 +312,8 @@ static const hf_command commands[] = {
      .section = "schedules",
      .help = "remove a schedule; its jobs stay",
      .more = "One that a worker's file names comes back only when its entry in the file "
-             "has changed, for example by another rev."},
+             "has changed, for example by another rev.",
+     .examples = "holdfast cron remove nightly"},
     {.name = "cron pause",
      .operands = "ID",
      .min_operands = 1,
@@ -452,7 +321,8 @@ static const hf_command commands[] = {
      .opts = hf_opts_cron_one,
      .run = hf_cmd_cron_pause,
      .section = "schedules",
-     .help = "stop a schedule; its ticks are dropped meanwhile"},
+     .help = "stop a schedule; its ticks are dropped meanwhile",
+     .examples = "holdfast cron pause nightly"},
     {.name = "cron resume",
      .operands = "ID",
      .min_operands = 1,
@@ -460,7 +330,8 @@ static const hf_command commands[] = {
      .opts = hf_opts_cron_one,
      .run = hf_cmd_cron_resume,
      .section = "schedules",
-     .help = "let a schedule go on with its next tick"},
+     .help = "let a schedule go on with its next tick",
+     .examples = "holdfast cron resume nightly"},
     {.name = "cron run",
      .operands = "ID",
      .min_operands = 1,
@@ -470,7 +341,8 @@ static const hf_command commands[] = {
      .section = "schedules",
      .help = "enqueue a job of a schedule now",
      .more = "Prints the id of the job. It has no part in the schedule: neither its "
-             "ticks nor --overlap count it."},
+             "ticks nor --overlap count it.",
+     .examples = "holdfast cron run nightly"},
     {.name = "cron next",
      .operands = "EXPRESSION",
      .min_operands = 1,
@@ -489,7 +361,10 @@ static const hf_command commands[] = {
          "with *, one of them is enough. @hourly, @daily, @weekly, @monthly and @yearly "
          "are known.\nIf minute or hour begin with *, the expression follows real time "
          "when the clocks change. Any other one runs right after a gap of less than 3 "
-         "hours that swallowed its time, and only once where its time repeats."},
+         "hours that swallowed its time, and only once where its time repeats.",
+     .examples =
+         "holdfast cron next '*/15 8-18 * * MON-FRI'\n"
+         "holdfast cron next @daily --tz Europe/Berlin --from 2030-03-30T00:00:00Z -n 3"},
     {.name = "lock",
      .operands = "NAME[,NAME...] [--] COMMAND [ARGUMENT...]",
      .min_operands = 2,
@@ -499,14 +374,19 @@ static const hf_command commands[] = {
      .program = true,
      .section = "locks",
      .help = "run a command while holding a lock, as flock(1) does",
-     .more = HF_MORE_LOCK},
+     .more = HF_MORE_LOCK,
+     .examples =
+         "holdfast lock nightly-backup --nonblock -- tar cf backup.tar worker.yaml\n"
+         "holdfast lock shop/report --shared --wait 10 -- cat jobs.jsonl\n"
+         "holdfast lock gpu --permits 2/8 -- env"},
     {.name = "locks list",
      .operands = "",
      .opts = hf_opts_locks_list,
      .run = hf_cmd_locks_list,
      .section = "locks",
      .help = "list the locks that are held or waited for",
-     .more = "Scans all keys of Redis, a thousand at a time."},
+     .more = "Scans all keys of Redis, a thousand at a time.",
+     .examples = "holdfast locks list"},
     {.name = "locks show",
      .operands = "NAME",
      .min_operands = 1,
@@ -515,7 +395,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_locks_show,
      .section = "locks",
      .help = "show the holders, deadlines and waiters of a lock",
-     .more = "Exits with 1 if the lock is free."},
+     .more = "Exits with 1 if the lock is free.",
+     .examples = "holdfast locks show shop/stock"},
     {.name = "locks release",
      .operands = "NAME",
      .min_operands = 1,
@@ -525,7 +406,8 @@ static const hf_command commands[] = {
      .section = "locks",
      .help = "take a lock away from its holder",
      .more = "The holder learns of it at once, but until then it may work on. The next "
-             "holder has a higher fence. Exits with 1 if the lock is free."},
+             "holder has a higher fence. Exits with 1 if the lock is free.",
+     .examples = "holdfast locks release shop/stock --force --yes"},
     {.name = "locks revoke",
      .operands = "NAME",
      .min_operands = 1,
@@ -535,7 +417,8 @@ static const hf_command commands[] = {
      .section = "locks",
      .help = "ask the holder of a lock to release it",
      .more = "The holder learns of it at once, and decides what to do. Exits with 1 if "
-             "the lock is free."},
+             "the lock is free.",
+     .examples = "holdfast locks revoke shop/stock"},
     {.name = "locks fence-check",
      .operands = "RESOURCE FENCE",
      .min_operands = 2,
@@ -545,7 +428,9 @@ static const hf_command commands[] = {
      .section = "locks",
      .help = "check a fence: exit 0 if it may still write, 1 if not",
      .more = "Remembers the highest fence that was shown for the resource. From then on "
-             "it refuses a lower fence, and the same fence of another owner."},
+             "it refuses a lower fence, and the same fence of another owner.",
+     .examples =
+         "holdfast locks fence-check shop/orders 33 --owner \"$HOLDFAST_LOCK_OWNER\""},
     {.name = "workers",
      .operands = "",
      .opts = hf_opts_workers,
@@ -554,10 +439,12 @@ static const hf_command commands[] = {
      .help = "list the live workers, and the silent ones",
      .more = "A worker is silent if its heartbeats stopped and it did not sign off. "
              "RUNNING shows the slots in use of all slots, at the time of "
-             "HEARD; a worker reports every 10 s."},
+             "HEARD; a worker reports every 10 s.",
+     .examples = "holdfast workers\n"
+                 "holdfast workers --all --json"},
     {.name = "worker",
      .operands = "",
-     .opts = worker_opts,
+     .opts = hf_opts_worker,
      .run = hf_cmd_worker,
      .section = "workers",
      .help = "run jobs with the programs of the configuration file",
@@ -567,16 +454,19 @@ static const hf_command commands[] = {
          "0; a second signal ends the wait. TSTP: claim nothing more. CONT: claim again. "
          "HUP: reload the configuration file while jobs run; a bad file changes nothing, "
          "and the log names what needs a restart. Under systemd (Type=notify) the worker "
-         "reports when it is ready, and feeds the watchdog while Redis answers."},
+         "reports when it is ready, and feeds the watchdog while Redis answers.",
+     .examples = "holdfast worker -c worker.yaml\n"
+                 "holdfast worker -c worker.yaml --queue mail -n 8 --burst"},
     {.name = "check",
      .operands = "",
-     .opts = check_opts,
+     .opts = hf_opts_check,
      .run = hf_cmd_check,
      .section = "workers",
-     .help = "check a configuration file without running anything"},
+     .help = "check a configuration file without running anything",
+     .examples = "holdfast check -c worker.yaml"},
     {.name = "doctor",
      .operands = "",
-     .opts = doctor_opts,
+     .opts = hf_opts_doctor,
      .run = hf_cmd_doctor,
      .section = "other",
      .help = "check the data in Redis, and repair it",
@@ -584,27 +474,31 @@ static const hf_command commands[] = {
              "use. For each finding it prints what is wrong, what that means, and what "
              "it would repair or what to do by hand. Writes nothing without --fix; with "
              "it, repairs what is safe and reports the rest. Exits with 1 if there are "
-             "findings, or some remain."},
+             "findings, or some remain.",
+     .examples = "holdfast doctor\n"
+                 "holdfast doctor --queue mail --fix"},
     {.name = "script enqueue",
      .operands = "",
-     .opts = script_opts,
+     .opts = hf_opts_script,
      .run = hf_cmd_script_enqueue,
      .bare = true,
      .section = "other",
      .help = "print the script that enqueues, for other languages",
      .more = "Prints exactly what Redis runs; the first lines explain KEYS and ARGV. "
-             "With --json it adds the SHA1 and the arguments."},
+             "With --json it adds the SHA1 and the arguments.",
+     .examples = "holdfast script enqueue >enqueue.lua"},
     {.name = "script enqueue_with",
      .operands = "",
-     .opts = script_opts,
+     .opts = hf_opts_script,
      .run = hf_cmd_script_enqueue_with,
      .bare = true,
      .section = "other",
      .help = "print the script that enqueues jobs with options",
-     .more = "As script enqueue. The options are fields of the record, as \"priority\"."},
+     .more = "As script enqueue. The options are fields of the record, as \"priority\".",
+     .examples = "holdfast script enqueue_with --sha1"},
     {.name = "demo",
      .operands = "",
-     .opts = demo_opts,
+     .opts = hf_opts_demo,
      .run = hf_cmd_demo,
      .bare = true,
      .section = "other",
@@ -613,10 +507,11 @@ static const hf_command commands[] = {
              "ten jobs, and compares the notes of the jobs' programs with the promises. "
              "Draws when and where each job ran, as SVG, and prints the name of that "
              "file. Takes about 10 seconds, and leaves only the picture behind. "
-             "Exits with 1 if a promise was not kept."},
+             "Exits with 1 if a promise was not kept.",
+     .examples = "holdfast demo --svg demo.svg"},
     {.name = "bench",
      .operands = "",
-     .opts = bench_opts,
+     .opts = hf_opts_bench,
      .run = hf_cmd_bench,
      .section = "other",
      .help = "measure the speed on this machine, beside a bare loop of the same scripts",
@@ -625,7 +520,8 @@ static const hf_command commands[] = {
              "jobs enqueued and processed per second, how soon an idle worker starts a "
              "job, how late delayed jobs start, how soon a job of a killed worker starts "
              "elsewhere, and the memory of a job in Redis. Takes less than a minute. "
-             "Other load on the machine changes the figures."},
+             "Other load on the machine changes the figures.",
+     .examples = "holdfast bench --jobs 10000 -n 4"},
     {.name = "bench-victim",
      .operands = "",
      .run = hf_cmd_bench_victim,
@@ -646,15 +542,17 @@ static const hf_command commands[] = {
      .run = hf_cmd_version,
      .bare = true,
      .section = "other",
-     .help = "print the version"},
+     .help = "print the version",
+     .examples = "holdfast version"},
     {.name = "help",
      .operands = "[COMMAND]",
      .max_operands = 2,
-     .opts = help_opts,
+     .opts = hf_opts_help,
      .run = hf_cmd_help,
      .bare = true,
      .section = "other",
-     .help = "print the list of commands, or the help of one"},
+     .help = "print the list of commands, or the help of one",
+     .examples = "holdfast help job list"},
     HF_OPT_END,
 };
 

@@ -51,6 +51,17 @@ static void print_title(FILE *file, const char *title)
     fprintf(file, "\n%s%s%s\n", bright ? "\033[1m" : "", title, bright ? "\033[0m" : "");
 }
 
+/* The first `max` lines of the examples; lines are not wrapped, so that they can be
+ * copied. */
+static void print_examples(FILE *file, const char *text, size_t max)
+{
+    for (; *text != '\0' && max > 0; max--) {
+        size_t len = strcspn(text, "\n");
+        fprintf(file, "  %.*s\n", (int)len, text);
+        text += len + (text[len] == '\n' ? 1 : 0);
+    }
+}
+
 static void print_command_line(FILE *file, const hf_command *command)
 {
     char name[128];
@@ -110,6 +121,11 @@ void hf_help_group(FILE *file, const char *group)
         if (!c->hidden && hf_command_after(c, group) != NULL)
             print_command_line(file, c);
     }
+    print_title(file, "examples");
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (!c->hidden && hf_command_after(c, group) != NULL)
+            print_examples(file, c->examples, 1);
+    }
 }
 
 void hf_help_command(FILE *file, const hf_command *command)
@@ -128,6 +144,8 @@ void hf_help_command(FILE *file, const hf_command *command)
     }
     print_title(file, "options of every command");
     print_options(file, hf_common_opts());
+    print_title(file, "examples");
+    print_examples(file, command->examples, SIZE_MAX);
 }
 
 /* ---- the manual page ---- */
@@ -186,6 +204,22 @@ static void put_roff_command(FILE *file, const hf_command *command)
     put_roff_options(file, command->opts);
 }
 
+/* As they are: a shell's quotes stay quotes when they are copied. */
+static void put_roff_examples(FILE *file, const char *text)
+{
+    static const char plain[] = "\\-'~^";
+    static const char *const escaped[] = {"\\e", "\\-", "\\(aq", "\\(ti", "\\(ha"};
+    fputs(".EX\n", file);
+    for (; *text != '\0'; text++) {
+        const char *at = strchr(plain, *text);
+        if (at != NULL)
+            fputs(escaped[at - plain], file);
+        else
+            fputc(*text, file);
+    }
+    fputs("\n.EE\n.PP\n", file);
+}
+
 void hf_help_manual(FILE *file)
 {
     fputs(".TH HOLDFAST 1 \"\" \"holdfast " HOLDFAST_VERSION "\"\n"
@@ -218,8 +252,13 @@ void hf_help_manual(FILE *file)
           ".TP\n74\naccepted, but too few replicas of Redis have it\n"
           ".TP\n75\ntry again later\n"
           ".TP\n77\nwrong password, or no permission\n"
-          ".TP\n78\nthe configuration, or the eviction policy of Redis, is wrong\n",
+          ".TP\n78\nthe configuration, or the eviction policy of Redis, is wrong\n"
+          ".SH EXAMPLES\n",
           file);
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (!c->hidden)
+            put_roff_examples(file, c->examples);
+    }
 }
 
 /* ---- the commands ---- */

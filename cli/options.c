@@ -1,7 +1,7 @@
 /* options.c - see options.h. */
 #include "cli/options.h"
 
-#include "cli/limits.h"
+#include "cli/complete.h"
 #include "holdfast/lock.h"
 
 #define LIMIT_OPT                                                                        \
@@ -39,6 +39,97 @@
         .help = "maximum number of jobs, the oldest deaths first; default all"           \
     }
 
+const hf_opt hf_opts_enqueue[] = {
+    HF_OPT_QUEUE,
+    {.name = "in",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .max = HF_DELAY_MAX_MS,
+     .help = "delay the job by this long: 10s, 5m, 2h, 1d"},
+    {.name = "at",
+     .kind = HF_OPT_TIME,
+     .value = "TIME",
+     .help =
+         "start it no earlier than this: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
+    {.name = "id",
+     .kind = HF_OPT_TEXT,
+     .value = "ID",
+     .help = "the job's id; while a job with this id exists, no second one is accepted"},
+    HF_OPTS_OF_JOBS,
+    {.name = "unique",
+     .kind = HF_OPT_TEXT,
+     .value = "KEY",
+     .help = "accept it only if no other job of its queue holds this key, a text"},
+    {.name = "unique-until",
+     .kind = HF_OPT_CHOICE,
+     .value = "WHEN",
+     .choices = "start|done|end",
+     .help = "hold the key until it starts, is done, or ends (is done or dead); default "
+             "end"},
+    {.name = "unique-for",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "hold the key for at least this long after its acceptance"},
+    {.name = "on-conflict",
+     .kind = HF_OPT_CHOICE,
+     .value = "ACTION",
+     .choices = "skip|replace|next|cancel",
+     .help =
+         "if the key is taken: skip this job (default); replace the holder while it "
+         "waits; run it next, when the holder has ended; or cancel the holder as well"},
+    {.name = "debounce",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help =
+         "start it this long after the last job with its key, which replaces the ones "
+         "before; needs --unique and --max-wait"},
+    {.name = "max-wait",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "with --debounce: at the latest this long after the first of them"},
+    {.name = "throttle",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "accept one job with its key in this time, and skip the others; needs "
+             "--unique"},
+    {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
+    {.name = "result",
+     .help =
+         "with --wait: print its result and nothing else; the job is kept for 60s, or "
+         "as --keep says"},
+    {.name = "wait-replicas",
+     .kind = HF_OPT_INT,
+     .value = "K",
+     .max = HF_REPLICAS_MAX,
+     .help = "succeed only when K replicas of Redis have the job as well, else exit 74; "
+             "default redis.wait_replicas (0)"},
+    {.name = "replicas-timeout",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_WAIT_REPLICAS_MAX_MS,
+     .help = "for how long; default redis.replicas_timeout (5s)"},
+    {.name = "bulk",
+     .kind = HF_OPT_TEXT,
+     .value = "FILE|-",
+     .help = "enqueue the jobs of a file, one JSON object per line"},
+    {.name = "run",
+     .kind = HF_OPT_TEXT,
+     .value = "R",
+     .help = "with --bulk: send the file again as the run R"},
+    {.name = "atomic",
+     .help = "with --bulk: accept all jobs or none; refuse more than one block, and ids "
+             "of your own in a queue with shards"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_limit[] = {
     {.name = "max-running",
      .kind = HF_OPT_INT,
@@ -360,5 +451,81 @@ const hf_opt hf_opts_fence_check[] = {
      .min = 1000,
      .max = HF_DELAY_MAX_MS,
      .help = "how long to remember the highest fence; default for ever"},
+    HF_OPT_END,
+};
+
+/* ---- workers, and the rest ---- */
+
+const hf_opt hf_opts_worker[] = {
+    {.name = "queue",
+     .letter = 'q',
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .many = true,
+     .help = "serve this queue instead of those in the file; may be repeated"},
+    {.name = "concurrency",
+     .letter = 'n',
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1024,
+     .help = "number of jobs that run at the same time"},
+    {.name = "burst", .help = "stop when no job is left, not even a delayed one"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_script[] = {
+    {.name = "sha1", .help = "print only the SHA1 for EVALSHA"}, HF_OPT_END};
+const hf_opt hf_opts_check[] = {
+    {.name = "reference", .hidden = true, .help = "print the table of all keys"},
+    HF_OPT_END};
+const hf_opt hf_opts_doctor[] = {
+    {.name = "queue",
+     .letter = 'q',
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .help = "check only this queue"},
+    {.name = "idle",
+     .help = "also look for leftovers; use it only while no worker and no producer runs"},
+    {.name = "fix", .help = "repair what is safe to repair, then check again"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_demo[] = {
+    {.name = "keep",
+     .help = "keep the directory with the handlers, their notes and the logs"},
+    {.name = "svg",
+     .kind = HF_OPT_TEXT,
+     .value = "FILE",
+     .help = "the file of the picture; default holdfast-demo-PID.svg in $TMPDIR or /tmp"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_bench[] = {
+    {.name = "jobs",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 10000000,
+     .help = "number of jobs to enqueue and process; default 100000"},
+    {.name = "payload",
+     .kind = HF_OPT_INT,
+     .value = "B",
+     .max = HF_PAYLOAD_DEFAULT,
+     .help = "size of each job's payload in bytes; default 100"},
+    {.name = "concurrency",
+     .letter = 'n',
+     .kind = HF_OPT_INT,
+     .value = "C",
+     .min = 1,
+     .max = 1024,
+     .help = "number of jobs that run at the same time; default 16"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_help[] = {
+    {.name = "man", .hidden = true, .help = "print the manual page"},
+    {.name = "completion",
+     .kind = HF_OPT_CHOICE,
+     .value = "SHELL",
+     .choices = HF_SHELLS,
+     .hidden = true,
+     .help = "print the completion script of this shell"},
     HF_OPT_END,
 };

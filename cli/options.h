@@ -1,5 +1,5 @@
-/* options.h - the options of the commands that look into queues and put them right,
- * for the table of commands.c. Each list ends with an option that has no name. */
+/* options.h - the options of the commands, for the table of commands.c. Each list ends
+ * with an option that has no name. */
 #ifndef HF_CLI_OPTIONS_H
 #define HF_CLI_OPTIONS_H
 
@@ -85,6 +85,7 @@
     "cannot be executed, 127 COMMAND was not found, 128 + N when signal N ended the "    \
     "wait."
 
+extern const hf_opt hf_opts_enqueue[];
 extern const hf_opt hf_opts_limit[];
 extern const hf_opt hf_opts_purge[];
 extern const hf_opt hf_opts_queue_list[];
@@ -110,5 +111,12 @@ extern const hf_opt hf_opts_locks_show[];
 extern const hf_opt hf_opts_locks_release[];
 extern const hf_opt hf_opts_locks_revoke[];
 extern const hf_opt hf_opts_fence_check[];
+extern const hf_opt hf_opts_worker[];
+extern const hf_opt hf_opts_script[];
+extern const hf_opt hf_opts_check[];
+extern const hf_opt hf_opts_doctor[];
+extern const hf_opt hf_opts_demo[];
+extern const hf_opt hf_opts_bench[];
+extern const hf_opt hf_opts_help[];
 
 #endif

@@ -43,9 +43,10 @@ typedef struct hf_command {
                      none of them is an option */
     bool bare;    /* needs no configuration: it is not read */
     bool hidden;
-    const char *section; /* where --help lists it */
-    const char *help;    /* one line */
-    const char *more;    /* paragraphs for its own --help; may be NULL */
+    const char *section;  /* where --help lists it */
+    const char *help;     /* one line */
+    const char *more;     /* paragraphs for its own --help; may be NULL */
+    const char *examples; /* lines for a shell; a test runs each. NULL if it is hidden */
 } hf_command;
 
 /* The tables of commands.c. Commands end with one that has no name. */
