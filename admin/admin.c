@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "base/mask.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "queue/keys.h"
@@ -49,7 +50,7 @@ hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(admin->detail, HF_DETAIL_SIZE, format, args);
+    err = hf_say_args(admin->detail, err, format, args);
     va_end(args);
     return err;
 }
@@ -63,7 +64,7 @@ hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out)
 {
     if (name == NULL || hf_queue_init(out, admin->ns, name) != HF_OK)
         return hf_admin_fail(admin, HF_INVALID, "expected a queue's name, found '%s'",
-                             name == NULL ? "" : name);
+                             HF_FOUND(name == NULL ? "" : name));
     return HF_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "queue/record.h"
 #include "queue/send.h"
@@ -230,9 +231,10 @@ static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
 {
     if (filter->type != NULL && !hf_name_ok(filter->type))
         return hf_admin_fail(admin, HF_INVALID, "expected a type, found '%s'",
-                             filter->type);
+                             HF_FOUND(filter->type));
     if (filter->id != NULL && !hf_name_ok(filter->id))
-        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", filter->id);
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
+                             HF_FOUND(filter->id));
     if (filter->id != NULL &&
         (filter->type != NULL || filter->since_ms != 0 || filter->limit != 0))
         return hf_admin_fail(admin, HF_INVALID,

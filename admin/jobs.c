@@ -11,6 +11,7 @@
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "queue/record.h"
 #include "queue/send.h"
@@ -329,7 +330,7 @@ hf_err hf_admin_check_id(hf_admin *admin, const char *id)
 {
     if (id == NULL || !hf_name_ok(id))
         return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
-                             id == NULL ? "" : id);
+                             HF_FOUND(id == NULL ? "" : id));
     return HF_OK;
 }
 

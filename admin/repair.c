@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "queue/keys.h"
 #include "queue/send.h"
@@ -157,8 +158,8 @@ hf_err hf_admin_forget(hf_admin *admin, const char *worker, char detail[HF_DETAI
     hf_order order = {.admin = admin};
     hf_admin_begin(admin, detail);
     if (worker == NULL || !hf_name_ok(worker) || strlen(worker) >= HF_WORKER_ID_SIZE)
-        return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%.120s'",
-                             worker == NULL ? "" : worker);
+        return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%s'",
+                             HF_FOUND(worker == NULL ? "" : worker));
     hf_err err = hf_order_begin(&order, 2, 1);
     if (err != HF_OK)
         return err;

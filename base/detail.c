@@ -1,16 +1,25 @@
 /* detail.c - see detail.h. */
 #include "base/detail.h"
 
-#include <stdarg.h>
 #include <stdio.h>
+
+#include "base/mask.h"
+
+hf_err hf_say_args(char detail[HF_DETAIL_SIZE], hf_err err, const char *format,
+                   va_list args)
+{
+    if (detail == NULL)
+        return err;
+    (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
+    hf_mask(detail);
+    return err;
+}
 
 hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
 {
     va_list args;
-    if (detail == NULL)
-        return err;
     va_start(args, format);
-    (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
+    err = hf_say_args(detail, err, format, args);
     va_end(args);
     return err;
 }

@@ -3,12 +3,19 @@
 #ifndef HF_BASE_DETAIL_H
 #define HF_BASE_DETAIL_H
 
+#include <stdarg.h>
+
 #include "holdfast/error.h"
 
-/* Writes the sentence, cut if it is too long, and gives err back. `detail` may be NULL.
+/* Writes the sentence, cut if it is too long and masked (base/mask.h), and gives err
+ * back. `detail` may be NULL.
  */
 hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same for a function that has its own arguments. */
+hf_err hf_say_args(char detail[HF_DETAIL_SIZE], hf_err err, const char *format,
+                   va_list args) __attribute__((format(printf, 3, 0)));
 
 /* The same with the sentence of the error itself. */
 hf_err hf_say_err(char detail[HF_DETAIL_SIZE], hf_err err);

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "base/tls_opts.h"
 
@@ -33,8 +34,8 @@ hf_err hf_server_opts_fill(hf_server_opts *opts, char detail[HF_DETAIL_SIZE])
     if (!hf_name_ok(opts->ns))
         return hf_say(detail, HF_INVALID,
                       "expected a namespace of 1 to 128 characters of A-Z a-z 0-9 . _ : "
-                      "-, found '%.64s'",
-                      opts->ns);
+                      "-, found '%s'",
+                      HF_FOUND(opts->ns));
     if (opts->connect_timeout_ms > TIMEOUT_MAX_MS ||
         opts->request_timeout_ms > TIMEOUT_MAX_MS)
         return hf_say(detail, HF_INVALID, "expected time-outs of at most %d ms",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/suggest.h"
 
@@ -30,6 +31,7 @@ static hf_err fail(parser *p, const char *format, ...)
     va_list args;
     va_start(args, format);
     vsnprintf(p->detail, HF_ARGV_DETAIL_SIZE, format, args);
+    hf_mask(p->detail);
     va_end(args);
     return HF_INVALID;
 }
@@ -57,8 +59,8 @@ static hf_err read_number(parser *p, const hf_opt *opt, const char *text, int64_
     case HF_OPT_INT:
         if (hf_parse_int(text, opt->min, opt->max, out))
             return HF_OK;
-        return fail(p, "--%s: expected an integer from %lld to %lld, found '%.80s'",
-                    opt->name, (long long)opt->min, (long long)opt->max, text);
+        return fail(p, "--%s: expected an integer from %lld to %lld, found '%s'",
+                    opt->name, (long long)opt->min, (long long)opt->max, HF_FOUND(text));
     case HF_OPT_DURATION:
         if (hf_parse_duration_ms(text, out) && *out >= opt->min && *out <= opt->max)
             return HF_OK;
@@ -66,21 +68,21 @@ static hf_err read_number(parser *p, const hf_opt *opt, const char *text, int64_
         hf_format_duration(opt->max, high);
         return fail(p,
                     "--%s: expected a duration with its unit (ms s m h d) from %s to %s, "
-                    "found '%.80s'",
-                    opt->name, low, high, text);
+                    "found '%s'",
+                    opt->name, low, high, HF_FOUND(text));
     case HF_OPT_TIME:
         if (hf_parse_time_ms(text, out) && *out >= 0)
             return HF_OK;
         return fail(p,
                     "--%s: expected a time from 1970 to 9999 with its zone "
-                    "(2030-01-31T08:00:00Z) or @SECONDS, found '%.80s'",
-                    opt->name, text);
+                    "(2030-01-31T08:00:00Z) or @SECONDS, found '%s'",
+                    opt->name, HF_FOUND(text));
     case HF_OPT_CHOICE:
         *out = choice_of(opt->choices, text);
         if (*out >= 0)
             return HF_OK;
-        return fail(p, "--%s: expected one of %s, found '%.80s'", opt->name, opt->choices,
-                    text);
+        return fail(p, "--%s: expected one of %s, found '%s'", opt->name, opt->choices,
+                    HF_FOUND(text));
     default:
         *out = 0;
         return HF_OK;
@@ -98,14 +100,21 @@ static hf_err add_given(parser *p, const hf_opt *opt, const char *value)
     return err;
 }
 
+/* A value is not shown: it may be the password of another program's option. */
 static hf_err unknown_option(parser *p, const char *word)
 {
-    const char *of = p->out->command != NULL ? p->out->command->name : "holdfast";
+    char name[HF_FOUND_SIZE];
+    bool is_long = word[1] == '-';
+    (void)snprintf(name, sizeof name, "%.*s", is_long ? (int)strcspn(word, "=") : 2,
+                   word);
     if (p->out->command == NULL)
-        return fail(p, "expected a command before its options, found '%.80s'", word);
+        return fail(p, "expected a command before its options, found '%s'",
+                    HF_FOUND(name));
     const char *other = hf_suggest_option(p->out->command->opts, hf_common_opts(), word);
-    return fail(p, "expected an option of '%s', found '%.*s'%s%s%s", of,
-                (int)strcspn(word, "="), word, other != NULL ? " (did you mean '--" : "",
+    if (other != NULL && !is_long)
+        (void)snprintf(name, sizeof name, "%.40s", word);
+    return fail(p, "expected an option of '%s', found '%s'%s%s%s", p->out->command->name,
+                HF_FOUND(name), other != NULL ? " (did you mean '--" : "",
                 other != NULL ? other : "", other != NULL ? "'?)" : "");
 }
 
@@ -115,7 +124,8 @@ static hf_err take_option(parser *p, const hf_opt *opt, const char *value)
 {
     if (opt->kind == HF_OPT_FLAG) {
         if (value != NULL)
-            return fail(p, "--%s: expected no value, found '%.80s'", opt->name, value);
+            return fail(p, "--%s: expected no value, found '%s'", opt->name,
+                        HF_FOUND(value));
         p->out->help = p->out->help || strcmp(opt->name, "help") == 0;
         p->out->version = p->out->version || strcmp(opt->name, "version") == 0;
         return add_given(p, opt, "");
@@ -174,7 +184,7 @@ static hf_err take_command(parser *p, const char *word)
         return HF_OK;
     }
     const char *other = hf_suggest_command(p->commands, word);
-    return fail(p, "expected a command, found '%.80s'%s%s%s", word,
+    return fail(p, "expected a command, found '%s'%s%s%s", HF_FOUND(word),
                 other != NULL ? " (did you mean '" : "", other != NULL ? other : "",
                 other != NULL ? "'?)" : "");
 }
@@ -202,13 +212,13 @@ static hf_err check_operands(parser *p)
     if (command == NULL || p->out->help)
         return HF_OK;
     if (p->out->n_operands > command->max_operands)
-        return fail(p, "expected nothing more after '%s%s%s', found '%.80s'",
-                    command->name, *command->operands != '\0' ? " " : "",
-                    command->operands, p->out->operands[command->max_operands]);
+        return fail(p, "expected nothing more after '%s%s%s', found '%s'", command->name,
+                    *command->operands != '\0' ? " " : "", command->operands,
+                    HF_FOUND(p->out->operands[command->max_operands]));
     if (p->out->n_operands < command->min_operands)
-        return fail(p, "expected '%s %s', found '%s%s%.80s'", command->name,
+        return fail(p, "expected '%s %s', found '%s%s%s'", command->name,
                     command->operands, command->name, p->out->n_operands > 0 ? " " : "",
-                    p->out->n_operands > 0 ? p->out->operands[0] : "");
+                    HF_FOUND(p->out->n_operands > 0 ? p->out->operands[0] : ""));
     return HF_OK;
 }
 

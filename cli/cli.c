@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/out.h"
 #include "config/nodes.h"
@@ -20,6 +21,7 @@ enum { MESSAGE_SIZE = 2048 };
 static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint,
                    char *message)
 {
+    hf_mask(message);
     hf_text_plain(message); /* one line, even if Redis or a file sent several */
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);
@@ -70,8 +72,8 @@ int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name)
         return HF_EXIT_OK;
     return hf_cli_say(
         cli, HF_EXIT_DATA, "",
-        "expected %s (1 to 128 characters of A-Z a-z 0-9 . _ : -), found '%.140s'", what,
-        name);
+        "expected %s (1 to 128 characters of A-Z a-z 0-9 . _ : -), found '%s'", what,
+        HF_FOUND(name));
 }
 
 const char *hf_cli_queue(const hf_cli *cli)
@@ -128,8 +130,8 @@ static int put_options_over(hf_cli *cli)
     if (!hf_name_ok(ns))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--namespace: expected 1 to 128 characters of "
-                          "A-Z a-z 0-9 . _ : -, found '%.140s'",
-                          ns);
+                          "A-Z a-z 0-9 . _ : -, found '%s'",
+                          HF_FOUND(ns));
     cli->server.ns = ns;
     return HF_EXIT_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/mask.h"
 #include "cli/cli.h"
 #include "cli/complete.h"
 #include "cli/out.h"
@@ -297,6 +298,7 @@ int hf_cmd_help(hf_cli *cli)
     else if (*name != '\0' && hf_command_group(hf_commands(), name))
         hf_help_group(stdout, name);
     else
-        return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected a command, found '%s'", name);
+        return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected a command, found '%s'",
+                          HF_FOUND(name));
     return HF_EXIT_OK;
 }

@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mask.h"
 
 hf_err hf_fault_at(const hf_fault *fault, yaml_mark_t mark, const char *expected,
                    const char *format, ...)
@@ -22,6 +24,8 @@ hf_err hf_fault_at(const hf_fault *fault, yaml_mark_t mark, const char *expected
                   mark.column + 1, expected, found);
     hf_err err = hf_buf_err(&line);
     if (err == HF_OK)
+        hf_mask(line.data);
+    if (err == HF_OK)
         snprintf(fault->detail, HF_CONFIG_DETAIL_SIZE, "%s", line.data);
     hf_buf_done(&line);
     return err == HF_NOMEM ? HF_NOMEM : HF_CONFIG;
@@ -29,18 +33,13 @@ hf_err hf_fault_at(const hf_fault *fault, yaml_mark_t mark, const char *expected
 
 const char *hf_fault_shown(const char *text, size_t len, char out[HF_SHOWN_SIZE])
 {
-    static const char more[] = "...";
-    const size_t room =
-        HF_SHOWN_SIZE - 2 - sizeof more; /* both ticks, the dots and the NUL */
-    size_t n = len < room ? len : room;
-    /* Not through the middle of a character: its later bytes are 10xxxxxx. */
-    while (n > 0 && n < len && ((unsigned char)text[n] & 0xC0) == 0x80)
-        n--;
-    char *at = out;
-    *at++ = '\'';
-    for (size_t i = 0; i < n; i++)
-        *at++ = (unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i];
-    snprintf(at, (size_t)(out + HF_SHOWN_SIZE - at), "%s'", n < len ? more : "");
+    char *copy = strndup(text, len); /* a NUL inside ends it */
+    snprintf(out, HF_SHOWN_SIZE, "'%s'", copy == NULL ? "***" : HF_FOUND(copy));
+    free(copy);
+    for (char *at = out; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            *at = '?';
+    }
     return out;
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cron/expr.h"
 #include "holdfast/server.h"
@@ -113,8 +114,8 @@ static bool cron_ok(const char *text, char reason[HF_DETAIL_SIZE])
         return false;
     if (hf_cron_next(&cron, NULL, hf_wall_ms() / 1000, &at_s))
         return true;
-    (void)hf_say(reason, HF_INVALID, "cron '%.60s': expected a tick within %d years",
-                 text, HF_CRON_YEARS);
+    (void)hf_say(reason, HF_INVALID, "cron '%s': expected a tick within %d years",
+                 HF_FOUND(text), HF_CRON_YEARS);
     return false;
 }
 

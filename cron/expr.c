@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/date.h"
 #include "base/detail.h"
+#include "base/mask.h"
 #include "holdfast/producer.h"
 
 enum { JUMP_S = 3 * 3600, YEAR_S = 366 * HF_DAY_S, NUMBER_DIGITS = 9, WORD_MAX = 40 };
@@ -45,8 +46,8 @@ typedef struct item {
 static hf_err refuse(const item *it, const char *expected)
 {
     size_t len = (size_t)(it->end - it->text);
-    return hf_say(it->detail, HF_INVALID, "cron '%.60s', %s: expected %s, found '%.*s'",
-                  it->whole, it->field->name, expected,
+    return hf_say(it->detail, HF_INVALID, "cron '%s', %s: expected %s, found '%.*s'",
+                  HF_FOUND(it->whole), it->field->name, expected,
                   (int)(len < WORD_MAX ? len : WORD_MAX), it->text);
 }
 
@@ -201,8 +202,8 @@ hf_err hf_cron_parse(hf_cron *out, const char *text, char detail[HF_DETAIL_SIZE]
         return hf_say(
             detail, HF_INVALID,
             "cron: expected 5 fields (minute hour day month weekday) or 6 (second "
-            "first), found '%.80s'",
-            text);
+            "first), found '%s'",
+            HF_FOUND(text));
     size_t first = FIELDS - n;
     if (first == 0)
         bits[SECOND] = 0;

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/detail.h"
+#include "base/mask.h"
 #include "cron/zone_rule.h"
 
 enum { HEADER_LEN = 44, TYPE_LEN = 6, PATH_SIZE = 1024, OFFSET_MAX_S = 26 * 3600 };
@@ -272,19 +273,22 @@ hf_err hf_zone_open(hf_zone **out, const char *name, char detail[HF_DETAIL_SIZE]
     }
     if (!name_ok(name) || !path_of(name, path))
         return hf_say(detail, HF_INVALID,
-                      "expected a time zone (Europe/Berlin, UTC), found '%.128s'", name);
+                      "expected a time zone (Europe/Berlin, UTC), found '%s'",
+                      HF_FOUND(name));
     /* Without O_NONBLOCK a pipe of this name would stop the caller. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &s) != 0) {
         if (fd >= 0)
             close(fd);
         return hf_say(detail, HF_INVALID,
-                      "expected a time zone (Europe/Berlin, UTC), found '%.128s'", name);
+                      "expected a time zone (Europe/Berlin, UTC), found '%s'",
+                      HF_FOUND(name));
     }
     hf_err err = read_file(out, fd, &s, why);
     close(fd);
-    return err == HF_OK ? HF_OK
-                        : hf_say(detail, err, "time zone '%.128s': %.100s", name, why);
+    return err == HF_OK
+               ? HF_OK
+               : hf_say(detail, err, "time zone '%s': %.100s", HF_FOUND(name), why);
 }
 
 bool hf_zone_is_current(const hf_zone *zone, const char *name)

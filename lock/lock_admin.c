@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "lock/callback.h"
 #include "lock/locks.h"
@@ -18,8 +19,8 @@ static hf_err check_name(const char *name, char *detail)
 {
     if (hf_lock_name_check(name) == HF_OK)
         return HF_OK;
-    return hf_say(detail, HF_INVALID, "expected the name of a lock, found \"%.60s\"",
-                  name == NULL ? "" : name);
+    return hf_say(detail, HF_INVALID, "expected the name of a lock, found \"%s\"",
+                  HF_FOUND(name == NULL ? "" : name));
 }
 
 typedef struct place {

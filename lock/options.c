@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "lock/locks.h"
 
@@ -25,18 +26,19 @@ static hf_err check_names(const hf_lock_opts *o, char *detail)
         if (hf_lock_name_check(name) != HF_OK)
             return hf_say(detail, HF_INVALID,
                           "expected the name of a lock, 1 to %d characters of A-Z "
-                          "a-z 0-9 . _ : - with at most one / inside, found \"%.60s\"",
+                          "a-z 0-9 . _ : - with at most one / inside, found \"%s\"",
                           HF_LOCK_NAME_MAX, name == NULL ? "" : name);
         size_t tag = hf_lock_tag_len(name);
         if (tag != hf_lock_tag_len(o->names[0]) || memcmp(name, o->names[0], tag) != 0)
             return hf_say(detail, HF_INVALID,
                           "expected locks of one tag, as in \"tag/a\" and \"tag/b\", "
-                          "found \"%.60s\" and \"%.60s\"",
+                          "found \"%s\" and \"%s\"",
                           o->names[0], name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(name, o->names[k]) == 0)
                 return hf_say(detail, HF_INVALID,
-                              "expected each name once, found \"%.60s\" twice", name);
+                              "expected each name once, found \"%s\" twice",
+                              HF_FOUND(name));
     }
     return HF_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/detail.h"
+#include "base/mask.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "queue/options.h"
@@ -27,8 +28,8 @@ static hf_err bad_name(char *why, const char *what, const char *name)
 {
     if (name == NULL)
         return hf_say(why, HF_INVALID, "expected a %s, found none", what);
-    return hf_say(why, HF_INVALID, "expected as its %s " NAME_RULE ", found '%.64s'",
-                  what, name);
+    return hf_say(why, HF_INVALID, "expected as its %s " NAME_RULE ", found '%s'", what,
+                  HF_FOUND(name));
 }
 
 static hf_err check_when(const hf_job *job, char *why)
@@ -167,7 +168,7 @@ hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
         return err;
     out->server = server;
     if (out->run != NULL && !hf_name_ok(out->run))
-        return hf_say(detail, HF_INVALID, "expected as run " NAME_RULE ", found '%.64s'",
-                      out->run);
+        return hf_say(detail, HF_INVALID, "expected as run " NAME_RULE ", found '%s'",
+                      HF_FOUND(out->run));
     return check_ranges(out, detail);
 }

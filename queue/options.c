@@ -7,6 +7,7 @@
 
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "queue/error_text.h"
 
 static bool is_duration(int64_t ms)
@@ -67,8 +68,8 @@ static hf_err check_unique(const hf_job *job, char why[HF_DETAIL_SIZE])
     if (key != NULL && (key[0] == '\0' || strlen(key) > HF_UNIQUE_MAX ||
                         !hf_error_text_fits((hf_bytes){key, strlen(key)})))
         return hf_say(why, HF_INVALID,
-                      "expected as its unique key 1 to %d bytes of UTF-8, found '%.64s'",
-                      HF_UNIQUE_MAX, key);
+                      "expected as its unique key 1 to %d bytes of UTF-8, found '%s'",
+                      HF_UNIQUE_MAX, HF_FOUND(key));
     if ((unsigned)job->unique_until > HF_UNIQUE_UNTIL_DONE ||
         (unsigned)job->on_conflict > HF_ON_CONFLICT_CANCEL)
         return hf_say(why, HF_INVALID,
@@ -88,8 +89,8 @@ hf_err hf_options_check(const hf_job *job, char why[HF_DETAIL_SIZE])
     if (job->on_dead != NULL && !hf_name_ok(job->on_dead))
         return hf_say(why, HF_INVALID,
                       "expected as its on_dead 1 to 128 characters of A-Z a-z 0-9 . _ : "
-                      "-, found '%.64s'",
-                      job->on_dead);
+                      "-, found '%s'",
+                      HF_FOUND(job->on_dead));
     if ((unsigned)job->priority > HF_PRIORITY_LOW)
         return hf_say(why, HF_INVALID, "expected a priority of hf_priority, found %u",
                       (unsigned)job->priority);

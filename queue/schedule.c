@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "queue/options.h"
 #include "queue/record.h"
 
@@ -24,8 +25,9 @@ static const char *const overlap_words[] = {"skip", "allow", "cancel"};
 static hf_err refuse(const hf_schedule *s, const char *what, const char *found,
                      char detail[HF_DETAIL_SIZE])
 {
-    return hf_say(detail, HF_INVALID, "schedule '%.60s': expected %s, found %.80s",
-                  s->id == NULL ? "" : s->id, what, found == NULL ? "none" : found);
+    return hf_say(detail, HF_INVALID, "schedule '%s': expected %s, found %s",
+                  HF_FOUND(s->id == NULL ? "" : s->id), what,
+                  found == NULL ? "none" : HF_FOUND(found));
 }
 
 static hf_err check_number(const hf_schedule *s, const char *what, int64_t value,
@@ -80,7 +82,7 @@ static hf_err check_ticks(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
     if (err == HF_OK && s->tz != NULL)
         err = hf_zone_open(&zone, s->tz, why);
     if (err != HF_OK)
-        err = hf_say(detail, err, "schedule '%.60s': %.180s", s->id, why);
+        err = hf_say(detail, err, "schedule '%s': %.180s", HF_FOUND(s->id), why);
     else if (s->cron != NULL && !hf_cron_next(&cron, zone, hf_wall_ms() / 1000, &at_s))
         err = refuse(s, "a tick within 40 years", NULL, detail);
     hf_zone_free(zone);
@@ -106,8 +108,9 @@ static hf_err check_options(const hf_schedule *s, char detail[HF_DETAIL_SIZE])
     char why[HF_DETAIL_SIZE];
     hf_job job = job_of(s);
     hf_err err = hf_options_check(&job, why);
-    return err == HF_OK ? HF_OK
-                        : hf_say(detail, err, "schedule '%.60s': %.180s", s->id, why);
+    return err == HF_OK
+               ? HF_OK
+               : hf_say(detail, err, "schedule '%s': %.180s", HF_FOUND(s->id), why);
 }
 
 hf_err hf_schedule_check(const hf_schedule *s, char detail[HF_DETAIL_SIZE])

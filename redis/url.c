@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/detail.h"
 #include "base/text.h"
 #include "holdfast/server.h"
 
@@ -310,8 +311,10 @@ hf_err hf_url_parse(hf_url *out, const char *text, char detail[HF_DETAIL_SIZE])
 
 static hf_err bad_file(char *detail, const char *file, const char *why)
 {
-    snprintf(detail, HF_DETAIL_SIZE, "password file `%.160s`: %s", file, why);
-    return HF_CONFIG;
+    /* Without a slash it may be the password itself. */
+    if (strchr(file, '/') == NULL)
+        return hf_say(detail, HF_CONFIG, "the password file: %s", why);
+    return hf_say(detail, HF_CONFIG, "password file `%.160s`: %s", file, why);
 }
 
 hf_err hf_url_read_password(char password[HF_URL_PART_MAX + 1], const char *file,

@@ -8,6 +8,7 @@
 #include "base/backoff.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/mask.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "queue/schedule.h"
@@ -208,8 +209,8 @@ static void fill_defaults(hf_worker_opts *o)
 
 hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
 {
-    return hf_say(detail, HF_INVALID, "expected %s, found %.100s", what,
-                  found == NULL ? "none" : found);
+    return hf_say(detail, HF_INVALID, "expected %s, found %s", what,
+                  found == NULL ? "none" : HF_FOUND(found));
 }
 
 static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])

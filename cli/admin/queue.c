@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/admin/shards.h"
 #include "cli/cli.h"
@@ -305,8 +306,8 @@ static int read_limits(const hf_cli *cli, limits *out)
     if (rate != NULL && !hf_parse_rate(rate, &out->rate_limit, &out->rate_per_ms))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--rate: expected JOBS/DURATION (100/1s, of 1ms to 1d) or 0, "
-                          "found '%.80s'",
-                          rate);
+                          "found '%s'",
+                          HF_FOUND(rate));
     if (rate == NULL && out->max_running < 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "queue limit: expected --max-running or --rate, found neither");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/out.h"
 
@@ -115,8 +116,8 @@ static int read_number(const hf_cli *cli, int64_t *out)
     if (text == NULL || hf_parse_int(text, HF_SHARDS_LEAST, HF_SHARDS_MOST, out))
         return HF_EXIT_OK;
     return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                      "queue shards: expected %d to %d shards, found '%.80s'",
-                      HF_SHARDS_LEAST, HF_SHARDS_MOST, text);
+                      "queue shards: expected %d to %d shards, found '%s'",
+                      HF_SHARDS_LEAST, HF_SHARDS_MOST, HF_FOUND(text));
 }
 
 int hf_cmd_queue_shards(hf_cli *cli)

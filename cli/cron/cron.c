@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/common/job_options.h"
@@ -158,8 +159,8 @@ static int take_after(const hf_cli *cli, place *after)
         size_t len = strcspn(text, "/");
         if (text[len] == '\0' || len >= sizeof after->queue)
             return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                              "--after: expected QUEUE/ID without --queue, found '%.80s'",
-                              text);
+                              "--after: expected QUEUE/ID without --queue, found '%s'",
+                              HF_FOUND(text));
         memcpy(after->queue, text, len);
         after->id = text + len + 1;
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/out.h"
@@ -35,9 +36,9 @@ static int print_ticks(const hf_cli *cli, const hf_cron *cron, const hf_zone *zo
     if (i > 0)
         return HF_EXIT_OK;
     return hf_cli_say(cli, HF_EXIT_DATA, "",
-                      "cron '%.60s': expected a tick within %d years and before the year "
+                      "cron '%s': expected a tick within %d years and before the year "
                       "10000, found none",
-                      text, HF_CRON_YEARS);
+                      HF_FOUND(text), HF_CRON_YEARS);
 }
 
 int hf_cmd_cron_next(hf_cli *cli)

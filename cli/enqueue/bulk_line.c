@@ -14,6 +14,7 @@
 #include "base/base64.h"
 #include "base/id.h"
 #include "base/json_text.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/common/priority.h"
 #include "cli/common/unique.h"
@@ -45,6 +46,7 @@ static hf_err fail(reader *r, hf_err err, const char *format, ...)
     va_list args;
     va_start(args, format);
     vsnprintf(r->detail, HF_BULK_DETAIL_SIZE, format, args);
+    hf_mask(r->detail);
     va_end(args);
     return err;
 }
@@ -314,7 +316,7 @@ static hf_err take_field(reader *r, const value *v, uint32_t *seen)
             continue;
         if ((*seen >> i & 1) != 0)
             return fail(r, HF_INVALID, "expected each key once, found '%s' again",
-                        v->name);
+                        HF_FOUND(v->name));
         *seen |= UINT32_C(1) << i;
         return fields[i].take(r, v);
     }

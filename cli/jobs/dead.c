@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/mask.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
 #include "cli/common/rate.h"
@@ -179,8 +180,8 @@ static int read_rate(const hf_cli *cli, uint32_t *per_second)
         count * MS_OF_SECOND / per_ms > PER_SECOND_MAX)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--rate: expected JOBS/s, a whole number from 1 to %d (50/s), "
-                          "found '%.80s'",
-                          PER_SECOND_MAX, rate);
+                          "found '%s'",
+                          PER_SECOND_MAX, HF_FOUND(rate));
     *per_second = (uint32_t)(count * MS_OF_SECOND / per_ms);
     return HF_EXIT_OK;
 }

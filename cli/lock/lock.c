@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/lock/open.h"
 #include "cli/lock/run.h"
@@ -52,9 +53,9 @@ static int read_names(const hf_cli *cli, lock_options *o)
         if (len != tag_len(name) ||
             (o->names[0] != NULL && memcmp(o->names[0], name, len) != 0))
             return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                              "'%.60s' and '%.60s' cannot be taken together: that "
+                              "'%s' and '%s' cannot be taken together: that "
                               "needs names of one tag, as in shop/a,shop/b",
-                              o->names[0], name);
+                              HF_FOUND(o->names[0]), HF_FOUND(name));
         o->names[o->opts.n_names++] = name;
     }
     return HF_EXIT_OK;
@@ -80,8 +81,8 @@ static int read_permits(const hf_cli *cli, lock_options *o, const char *text)
     }
     return hf_cli_say(cli, HF_EXIT_USAGE, "",
                       "--permits: expected K/N, K of N permits (1 <= K <= N <= %d), "
-                      "found '%.80s'",
-                      HF_LOCK_PERMITS_MAX, text);
+                      "found '%s'",
+                      HF_LOCK_PERMITS_MAX, HF_FOUND(text));
 }
 
 static int read_mode(const hf_cli *cli, lock_options *o)
@@ -135,8 +136,8 @@ static int read_wait(const hf_cli *cli, lock_options *o)
                           "expected --nonblock or --wait, not both");
     if (!read_seconds(seconds, &o->opts.wait_ms))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "--wait: expected seconds, as 10 or 2.5, found '%.80s'",
-                          seconds);
+                          "--wait: expected seconds, as 10 or 2.5, found '%s'",
+                          HF_FOUND(seconds));
     return HF_EXIT_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/common/confirm.h"
 #include "cli/lock/open.h"
@@ -347,7 +348,7 @@ int hf_cmd_locks_fence_check(hf_cli *cli)
     int code = hf_cli_check_lock(cli, "a resource's name", resource);
     if (code == HF_EXIT_OK && !hf_parse_int(text, 1, INT64_MAX, &fence))
         code = hf_cli_say(cli, HF_EXIT_DATA, "", "expected a fence above 0, found '%s'",
-                          text);
+                          HF_FOUND(text));
     if (code == HF_EXIT_OK && !hf_argv_has(cli->args, "owner"))
         code = hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "expected --owner, whose fence it is: under 'holdfast lock' "

@@ -1,6 +1,8 @@
 /* open.c - see open.h. */
 #include "cli/lock/open.h"
 
+#include "base/mask.h"
+
 int hf_cli_locks(const hf_cli *cli, hf_lock_client **out)
 {
     char detail[HF_DETAIL_SIZE] = "";
@@ -20,5 +22,5 @@ int hf_cli_check_lock(const hf_cli *cli, const char *what, const char *name)
         cli, HF_EXIT_DATA, "",
         "expected %s, 1 to %d characters of A-Z a-z 0-9 . _ : - with at most "
         "one / inside, found '%s'",
-        what, HF_LOCK_NAME_MAX, name);
+        what, HF_LOCK_NAME_MAX, HF_FOUND(name));
 }

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "cli/out.h"
 
@@ -16,6 +17,15 @@ static const char *level_name(hf_log_level level)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
     return (size_t)level < HF_COUNT(names) ? names[level] : "?";
+}
+
+/* Without logins, owned by the caller. NULL: memory ran out. */
+static char *masked(const char *text)
+{
+    char *copy = strdup(text);
+    if (copy != NULL)
+        hf_mask(copy);
+    return copy;
 }
 
 /* ---- logfmt ---- */
@@ -61,11 +71,13 @@ static void put_quoted(hf_buf *out, const char *text)
 
 static void put_pair(hf_buf *out, const char *key, const char *text)
 {
+    char *shown = masked(text);
     hf_buf_printf(out, " %s=", key);
-    if (is_bare(text))
-        hf_buf_text(out, text);
+    if (shown != NULL && is_bare(shown))
+        hf_buf_text(out, shown);
     else
-        put_quoted(out, text);
+        put_quoted(out, shown != NULL ? shown : "");
+    free(shown);
 }
 
 static void format_logfmt(hf_buf *out, const char *time, hf_log_level level,
@@ -83,14 +95,22 @@ static void format_logfmt(hf_buf *out, const char *time, hf_log_level level,
 
 /* ---- JSON ---- */
 
+static json_t *json_text(const char *text)
+{
+    char *shown = masked(text);
+    json_t *value = shown == NULL ? NULL : hf_out_text(shown);
+    free(shown);
+    return value;
+}
+
 static void format_json(hf_buf *out, const char *time, hf_log_level level,
                         const char *message, const hf_log_field *fields, size_t n)
 {
     json_t *object = json_pack("{s:s, s:s, s:o}", "ts", time, "level", level_name(level),
-                               "msg", hf_out_text(message));
+                               "msg", json_text(message));
     for (size_t i = 0; object != NULL && i < n; i++) {
         json_t *value = fields[i].text != NULL
-                            ? hf_out_text(fields[i].text)
+                            ? json_text(fields[i].text)
                             : json_integer((json_int_t)fields[i].number);
         (void)json_object_set_new(object, fields[i].key, value);
     }

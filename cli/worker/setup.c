@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/mask.h"
 
 /* ---- which queues ---- */
 
@@ -26,14 +27,14 @@ static int add_named(hf_worker_setup *s, const hf_config *config, const char *na
     if (!hf_name_ok(name)) {
         snprintf(detail, HF_SETUP_DETAIL_SIZE,
                  "expected a queue's name (1 to 128 characters of A-Z a-z 0-9 . _ : -), "
-                 "found '%.140s'",
-                 name);
+                 "found '%s'",
+                 HF_FOUND(name));
         return HF_EXIT_DATA;
     }
     for (size_t i = 0; i < s->n_queues; i++) {
         if (strcmp(s->queues[i].name, name) == 0) {
             snprintf(detail, HF_SETUP_DETAIL_SIZE,
-                     "-q: expected each queue once, found '%s' again", name);
+                     "-q: expected each queue once, found '%s' again", HF_FOUND(name));
             return HF_EXIT_USAGE;
         }
     }

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "base/mask.h"
 #include "base/structs.h"
 #include "lock/set/set.h"
 
@@ -35,8 +36,8 @@ static hf_err check_order(const hf_lock_set *set, char *detail)
         if (by_station(one, two) == 0)
             return hf_say(detail, HF_INVALID,
                           "expected locks of one server and one tag in one member, "
-                          "found \"%.60s\" and \"%.60s\"",
-                          one->opts.names[0], two->opts.names[0]);
+                          "found \"%s\" and \"%s\"",
+                          HF_FOUND(one->opts.names[0]), HF_FOUND(two->opts.names[0]));
     }
     return HF_OK;
 }

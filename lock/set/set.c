@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "base/mask.h"
 #include "lock/callback.h"
 #include "lock/set/set.h"
 
@@ -228,7 +229,7 @@ void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, .
     set->final = final;
     set->err = err;
     va_start(args, format);
-    (void)vsnprintf(set->detail, sizeof set->detail, format, args);
+    (void)hf_say_args(set->detail, err, format, args);
     va_end(args);
     if (set->step == SET_UNDO)
         return;

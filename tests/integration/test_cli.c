@@ -138,6 +138,12 @@ static const bad bad_inputs[] = {
     {"worker @ -c small.yaml", NULL, 78,
      "holdfast: small.yaml:1:1: expected 'handlers', found none"},
     {"enqueue t -c nopassword.yaml", NULL, 78, "password file"},
+    {"workers redis://me:S3cret@h", NULL, 64,
+     "expected nothing more after 'workers', found 'redis://***@h'"},
+    {"queue list -c redis://me:S3cret@h", NULL, 78, "holdfast: redis://***@h:1:1: "},
+    {"job show me:S3cret@h", NULL, 65, "found '***@h'"},
+    {"queue list -aS3cret", NULL, 64, "found '-a'"},
+    {"--password=S3cret queue list", NULL, 64, "found '--password'"},
 
     {"queue list --redis redis://127.0.0.1:1 -c hasty.yaml", NULL, 69,
      "holdfast: Redis cannot be"},

@@ -257,6 +257,22 @@ static char *format(hf_config_format how)
     return line.data;
 }
 
+static void no_login_gets_into_the_log(void **state)
+{
+    static const hf_log_field urls[] = {{.key = "error", .text = "at redis://:S3cret@h"}};
+    (void)state;
+    for (int how = HF_FORMAT_LOGFMT; how <= HF_FORMAT_JSON; how++) {
+        hf_buf line;
+        hf_buf_init(&line, 4096);
+        hf_log_format_line(&line, (hf_config_format)how, INT64_C(1700000000123),
+                           HF_LOG_WARN, "no redis://:S3cret@h", urls, HF_COUNT(urls));
+        hf_buf_add(&line, "", 1);
+        assert_non_null(strstr(line.data, "no redis://***@h"));
+        assert_non_null(strstr(line.data, "at redis://***@h"));
+        hf_buf_done(&line);
+    }
+}
+
 static void a_logfmt_line_quotes_what_needs_it(void **state)
 {
     (void)state;
@@ -322,6 +338,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
         cmocka_unit_test(nothing_that_is_shown_is_a_command_to_a_terminal),
         cmocka_unit_test(nor_is_a_line_of_the_log),
+        cmocka_unit_test(no_login_gets_into_the_log),
         cmocka_unit_test(a_logfmt_line_quotes_what_needs_it),
         cmocka_unit_test(a_json_line_is_one_object),
         cmocka_unit_test(
