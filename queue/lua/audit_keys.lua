@@ -74,7 +74,7 @@ local function check_types()
 end
 
 -- Crashes belong to a job that waits or runs, a request to cancel and a progress to one that runs, a time
--- at which it expires to one that waits; a checkpoint and logs to a dead one, too.
+-- at which it expires to one that waits or is parked; a checkpoint and logs to a dead one, too.
 local function check_marks(ids)
   local stays = phase == 'checkpoint' or phase == 'logs'
   local runs = scores_in(RUNNING, ids)
@@ -82,6 +82,7 @@ local function check_marks(ids)
   for _, id in ipairs(ids) do
     local fits = phase ~= 'expires' and runs[id] or stays and died[id]
       or phase ~= 'cancel' and phase ~= 'progress' and waits_in(id)
+      or phase == 'expires' and call('ZSCORE', PARKED, id)
     if not fits then
       report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
         call(phase == 'expires' and 'ZREM' or 'HDEL', P .. phase, id)

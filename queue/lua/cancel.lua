@@ -26,7 +26,9 @@ local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[2]
 open_writes()
-expire_late(id)
+if expire_late(id) then -- another job may wait now
+  wake(read_meta())
+end
 if call('ZSCORE', DEAD, id) then
   return { IS_DEAD, now }
 end

@@ -76,7 +76,7 @@ if n == 0 then
   return { OK, now, codes }
 end
 local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
-local unparked, voids
+local unparked
 --- @step "lib/leaving.lua"
 
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing

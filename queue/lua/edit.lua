@@ -39,7 +39,9 @@ elseif priority ~= '' and priority ~= 'normal' and not LEVEL_SETS[priority] then
   error('holdfast: expected as the priority high, normal or low', 0)
 end
 open_writes()
-expire_late(id)
+if expire_late(id) then -- another job may wait now
+  wake(read_meta())
+end
 local set, score = waits_in(id)
 local record = set and call('HGET', JOBS, id)
 if not record then

@@ -85,7 +85,7 @@ for _, set in ipairs(sets) do
   found = merged(found, call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES'))
 end
 local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
-local marks, bytes, may_expire = has_marks(P), 0, not one and call('EXISTS', EXPIRES) == 1
+local marks, bytes, may_expire = has_marks(P), 0, (not one or state == 'parked') and call('EXISTS', EXPIRES) == 1
 for i = 1, #found, 2 do
   local id, score = found[i], time_of(found[i + 1])
   if state == 'ready' and score > now then

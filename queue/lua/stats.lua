@@ -37,6 +37,10 @@ local function first_due(set, from, to)
     end
   end
 end
+local parked = call('ZCARD', PARKED)
+for _, score in ipairs(parked > 0 and #gone > 0 and call('ZMSCORE', PARKED, unpack(gone)) or {}) do
+  parked = parked - (score and 1 or 0)
+end
 for _, set in ipairs(levels()) do
   local due = call('ZCOUNT', set, '-inf', now)
   ready, delayed = ready + due, delayed + call('ZCARD', set) - due
@@ -64,5 +68,5 @@ return {
   number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
   keeps and call('ZCOUNT', KEPT, '(' .. now, '+inf') or 0, number(keeps and call('HGET', RESULTS, '')),
   number(m[13]) + late,
-  call('ZCARD', PARKED), number(m[14]), number(m[15]),
+  parked, number(m[14]), number(m[15]),
 }

@@ -49,8 +49,13 @@ class Expiry:
     @staticmethod
     def begin(job, due, now):
         job.head.pop("start_by", None)
+        Expiry.extend(job, max(due, now))
+
+    @staticmethod
+    def extend(job, first_due):
+        """Of a parked job: its time only becomes longer."""
         if job.head.get("start_within"):
-            job.head["start_by"] = max(due, now) + job.head["start_within"]
+            job.head["start_by"] = max(job.head.get("start_by", 0), first_due + job.head["start_within"])
 
     @staticmethod
     def started(job):
@@ -58,7 +63,7 @@ class Expiry:
 
     @staticmethod
     def is_over(job, now):
-        return job.place == "schedule" and job.head.get("start_by", now + 1) <= now
+        return job.place in ("schedule", "parked") and job.head.get("start_by", now + 1) <= now
 
 
 class Taken:
@@ -88,6 +93,7 @@ class UniqueKeys:
         left."""
         taken = self.taken.get(key)
         if taken and not taken.gone:
+            self.queue.expire(self.queue.jobs.get(taken.parked))
             self.queue.expire(self.queue.jobs.get(taken.holder))
             taken = self.taken.get(key)
         state = self.state(taken) if taken else None
@@ -149,6 +155,9 @@ class UniqueKeys:
         Expiry.begin(holder, due, self.queue.now)
         self.queue.wait(holder, due)
         taken.use(job.head, self.queue.now)
+        if taken.parked:  # it waits for this window, too
+            parked = self.queue.jobs[taken.parked]
+            Expiry.extend(parked, max(parked.score, taken.window))
         holder.first = first if "debounce" in job.head else 0
 
     def park(self, taken, state, mode, job):
@@ -162,8 +171,10 @@ class UniqueKeys:
         if parked:
             parked.head, parked.payload, parked.score = job.head, job.payload, job.score
             parked.first = job.first
+            Expiry.begin(parked, max(parked.score, taken.window), now)
             return "replaced", parked.id, PARKED
         job.place, taken.parked = "parked", job.id
+        Expiry.begin(job, max(job.score, taken.window), now)
         return "parked", taken.holder, state
 
     def free(self, key, voids):
@@ -181,20 +192,19 @@ class UniqueKeys:
         """The parked job takes the key, and waits; never before its due."""
         taken, now = self.taken[key], self.queue.now
         job, start = self.queue.jobs[taken.parked], max(now, least)
-        first_due = max(job.score, least)
+        if not Expiry.is_over(job, now):
+            Expiry.extend(job, max(job.score, least))
         self.queue.wait(job, max(job.score, start))
-        if job.head.get("start_within"):
-            job.head["start_by"] = first_due + job.head["start_within"]
         self.taken[key] = Taken(job.id, job.head, start)
 
-    def left(self, job, how, voids):
+    def left(self, job, how):
         """A job ends; a dead one keeps its key if it is held until it is done."""
         key = job.head.get("unique")
         taken = self.taken.get(key)
         if taken and taken.parked == job.id:
             taken.parked = None
-        elif taken and taken.holder == job.id and (voids or how != "dead" or taken.until != "done"):
-            self.free(key, voids or how in ("cancelled", "deleted", "purged", "expired"))
+        elif taken and taken.holder == job.id and (how != "dead" or taken.until != "done"):
+            self.free(key, how in ("cancelled", "deleted", "purged"))
 
     def started(self, job):
         job.first = 0  # the next event is of another job
@@ -214,6 +224,7 @@ class UniqueKeys:
         taken = self.taken.get(key)
         if key and taken and taken.holder == job.id:
             self.hold_on(taken)
+            self.queue.expire(self.queue.jobs.get(taken.parked))
             if taken.parked:
                 self.unpark(key, max(job.score, taken.window))
                 self.queue.leave(job, "replaced")
@@ -453,6 +464,9 @@ class Queue:
         """Those whose time is over wait no more, although nobody may have come yet to remove them."""
         return [job for job in self.within("schedule") if not Expiry.is_over(job, self.now)]
 
+    def parked(self):
+        return [job for job in self.within("parked") if not Expiry.is_over(job, self.now)]
+
     def expired(self):
         """In their order in `expires`."""
         return sorted((job for job in self.jobs.values() if Expiry.is_over(job, self.now)),
@@ -477,9 +491,9 @@ class Queue:
 
     # ---- the one door out ----
 
-    def leave(self, job, how, voids=False):
+    def leave(self, job, how):
         """Everything that is kept beside a job ends here. A dead job stays, as a dead letter."""
-        self.unique.left(job, how, voids)
+        self.unique.left(job, how)
         job.token, job.cancel, job.crashes, job.progress = None, None, 0, None
         if how != "dead":
             del self.jobs[job.id]
@@ -502,7 +516,7 @@ class Queue:
     def bury(self, job, reason, text):
         job.head.update(reason=reason, error=text, died=self.now)
         Expiry.started(job)
-        self.leave(job, "dead", reason == "expired")
+        self.leave(job, "dead")
         job.place, job.score = "dead", self.now
         about = job.id + ".dead"
         teller = self.tellers.get(job.head["type"], self.tellers.get("*"))
@@ -529,7 +543,7 @@ class Queue:
         gone, dead = 0, len(self.within("dead"))
         while gone < 200 and len(self.within("dead")) < dead + 50:
             over = self.expired()[:25]
-            for job in sorted(over, key=lambda job: job.head.get("expired") == "dead"):
+            for job in sorted(over, key=lambda job: (job.place != "parked", job.head.get("expired") == "dead")):
                 self.expire(job, buried)
             gone += len(over)
             if len(over) < 25:
@@ -1039,7 +1053,7 @@ class Queue:
                      n["crashed"], min(ready, default=0), min(later, default=0), limits.max_running,
                      limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
                      len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired()),
-                     len(self.within("parked")), n["replaced"], 0])
+                     len(self.parked()), n["replaced"], 0])
 
     def job(self, args):
         id, whole = args
@@ -1086,7 +1100,7 @@ class Queue:
         """A page that has room for all of them."""
         state = args[0]
         if state in ("running", "dead", "parked"):
-            jobs = self.within(state)
+            jobs = self.parked() if state == "parked" else self.within(state)
         else:
             jobs = [job for job in self.waiting() if (job.score <= self.now) == (state == "ready")
                     and (state != "retry" or job.head.get("attempts"))]
@@ -1114,7 +1128,8 @@ class Queue:
         """When a worker must come at the latest: for a tick, for a job that waits, or for one that expires
         (with limits that is left open); {}: nothing is to come."""
         waiting = self.within("schedule")
-        times = [self.schedules.wake_by(), *(job.head.get("start_by") for job in waiting)]
+        times = [self.schedules.wake_by(),
+                 *(job.head.get("start_by") for job in [*waiting, *self.within("parked")])]
         if not self.paused and not self.limits.max_running and not self.limits.rate:
             times += [job.score for job in waiting]
         times = [time for time in times if time is not None]
@@ -1164,7 +1179,7 @@ class Queue:
             "crashes": {job.id: job.crashes for job in jobs if job.crashes},
             "kept": {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)},
             "expires": {job.id: job.head["start_by"] for job in jobs
-                        if job.place == "schedule" and "start_by" in job.head},
+                        if job.place in ("schedule", "parked") and "start_by" in job.head},
             "unique": {key: (one.holder, one.until[0], one.window if one.window > self.now else 0, one.parked or "")
                        for key, one in self.unique.taken.items() if self.unique.state(one)},
             "progress": {job.id: job.progress for job in jobs if job.progress},

@@ -1,7 +1,7 @@
 """What unique keys mean, as a small program: who holds a key, who is parked, and what happens at each end.
 It knows docs/keys.md and nothing of the scripts."""
 
-VOIDS = ("cancelled", "deleted", "purged", "expired")
+VOIDS = ("cancelled", "deleted", "purged")
 
 
 class Job:

@@ -8,7 +8,8 @@
 #include "tests/support/queue_fixture.h"
 
 static hf_queue_fixture fixture;
-static bool keyed; /* the job has a unique key */
+static bool keyed;            /* the job has a unique key */
+static const char *rule = ""; /* more fields of its record: how long it holds the key */
 static char detail[HF_DETAIL_SIZE];
 
 static void must(hf_err err)
@@ -33,9 +34,9 @@ static void verdict(hf_verdict_op op, uint32_t dead_max)
 
 static void put(const char *id, const char *line)
 {
-    char record[128];
-    int len =
-        snprintf(record, sizeof record, "{\"type\":\"t\",\"unique\":\"k\"%s}\n", line);
+    char record[256];
+    int len = snprintf(record, sizeof record, "{\"type\":\"t\"%s%s}\n",
+                       keyed ? ",\"unique\":\"k\"" : "", line);
     const hf_enqueue_args args = {.producer = "", .options = true};
     const hf_enqueue_item item = {id, 0, {record, (size_t)len}};
     must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
@@ -44,7 +45,7 @@ static void put(const char *id, const char *line)
 static void ready(void)
 {
     if (keyed)
-        put("one", "");
+        put("one", rule);
     else
         must(hf_queue_fixture_enqueue(&fixture, "one", 0));
 }
@@ -52,7 +53,7 @@ static void ready(void)
 static void running(void)
 {
     ready();
-    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    EVENTUALLY(5000, hf_queue_fixture_claim(&fixture, "w", 1, 0) == 1); /* debounced */
 }
 
 static void dead(void)
@@ -67,6 +68,25 @@ static void cancelling(void)
     running();
     assert_int_equal(hf_admin_cancel(fixture.admin, "q", "one", NULL, detail),
                      HF_RUNNING);
+}
+
+/* It waits, and has a time from which it may not start. */
+static void put_expiring(const char *more)
+{
+    char line[160];
+    (void)snprintf(line, sizeof line, ",\"start_within\":600000%s%s", more,
+                   keyed ? rule : "");
+    put("one", line);
+}
+
+static void expiring(void)
+{
+    put_expiring("");
+}
+
+static void expiring_to_death(void)
+{
+    put_expiring(",\"expired\":\"dead\"");
 }
 
 /* ---- the exits ---- */
@@ -156,6 +176,42 @@ static void trim(void)
     must(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item));
 }
 
+/* Its time has come. */
+static void be_over(void)
+{
+    (void)hf_fixture_command(
+        &fixture.redis, "EVAL %s 0",
+        "local record = redis.call('HGET', 'hf:{q}:jobs', 'one') "
+        "record = string.gsub(record, '\"start_by\":%d+', '\"start_by\":5') "
+        "redis.call('HSET', 'hf:{q}:jobs', 'one', record) "
+        "redis.call('ZADD', 'hf:{q}:expires', 5, 'one')");
+}
+
+static void expire_in_a_claim(void)
+{
+    be_over();
+    assert_int_equal(hf_admin_pause(fixture.admin, "q", true, detail),
+                     HF_OK); /* none follows */
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 0);
+    assert_int_equal(hf_admin_pause(fixture.admin, "q", false, detail), HF_OK);
+}
+
+static void expire_in_a_command(void)
+{
+    be_over();
+    hf_err err = hf_admin_cancel(fixture.admin, "q", "one", NULL, detail);
+    assert_true(err == HF_GONE || err == HF_DEAD);
+}
+
+static void expire_in_a_purge(void)
+{
+    size_t n = 0;
+    must(hf_queue_fixture_enqueue(&fixture, "two", 0));
+    be_over();
+    must(hf_admin_purge(fixture.admin, "q", NULL, NULL, &n, detail));
+    assert_int_equal(n, 1);
+}
+
 typedef struct way {
     const char *what;
     void (*prepare)(void);
@@ -183,6 +239,13 @@ static const way ways[] = {
     {"purged when it is dead", dead, purge, "deleted", false},
     {"picked from the dead and purged", dead, purge_dead, "deleted", false},
     {"trimmed from the dead", dead, trim, NULL, false},
+    {"expired in a claim", expiring, expire_in_a_claim, "expired", false},
+    {"expired in a command", expiring, expire_in_a_command, "expired", false},
+    {"expired in a purge", expiring, expire_in_a_purge, "expired", false},
+    {"dead by expiry in a claim", expiring_to_death, expire_in_a_claim, "expired", true},
+    {"dead by expiry in a command", expiring_to_death, expire_in_a_command, "expired",
+     true},
+    {"dead by expiry in a purge", expiring_to_death, expire_in_a_purge, "expired", true},
 };
 
 /* What runs leave beside a job: its progress ends with the run, and the rest with the
@@ -220,17 +283,15 @@ static void try_every_exit(void)
         w->prepare();
         (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes one 1");
         leave_marks();
-        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses %s",
-                                 keyed ? "um" : "m");
+        bool expires = w->prepare == expiring || w->prepare == expiring_to_death;
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses %s%s%s",
+                                 keyed ? "u" : "", expires ? "x" : "", "m");
         w->end();
         const char *keys = left();
         if (strcmp(keys, w->dies ? "checkpoint dead jobs log:one logs" : "") != 0)
             fail_msg("%s: left behind: %s", w->what, keys);
-        if (strcmp(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta uses"),
-                   keyed && w->dies ? "um"
-                   : keyed          ? "u"
-                   : w->dies        ? "m"
-                                    : "(nil)") != 0)
+        if ((strchr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta uses"), 'm') !=
+             NULL) != w->dies)
             fail_msg("%s: `uses` still tells of a mark", w->what);
         if (w->counted != NULL &&
             hf_fixture_number(&fixture.redis, "HGET hf:{q}:meta %s", w->counted) != 1)
@@ -259,8 +320,9 @@ static void every_exit_lets_the_parked_job_follow(void **state)
     keyed = true;
     for (size_t i = 0; i < HF_COUNT(ways); i++) {
         const way *w = &ways[i];
-        if (w->end == claim_without_a_record || w->prepare == dead || w->end == purge)
-            continue; /* its key is not known; it is free; the parked job is purged first
+        if (w->end == claim_without_a_record || w->prepare == dead || w->end == purge ||
+            w->end == expire_in_a_purge)
+            continue; /* its key is not known; it is free; the parked job is purged, too
                        */
         (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
         w->prepare();
@@ -277,12 +339,99 @@ static void every_exit_lets_the_parked_job_follow(void **state)
     }
 }
 
+/* ---- how long a unique key is taken ---- */
+
+enum { UNTIL_END, UNTIL_START, UNTIL_DONE, WINDOW, UNTIL_DONE_WITH_WINDOW };
+
+typedef struct key_rule {
+    const char *fields;
+    int kind;
+} key_rule;
+
+static const key_rule rules[] = {
+    {"", UNTIL_END},
+    {",\"unique_until\":\"start\"", UNTIL_START},
+    {",\"unique_until\":\"done\"", UNTIL_DONE},
+    {",\"unique_for\":600000", WINDOW},
+    {",\"throttle\":600000", WINDOW},
+    {",\"unique_until\":\"start\",\"unique_for\":600000", WINDOW},
+    {",\"unique_until\":\"done\",\"unique_for\":600000", UNTIL_DONE_WITH_WINDOW},
+    {",\"debounce\":1,\"max_wait\":1", UNTIL_START},
+};
+
+/* A person asked for this end: whatever holds the key, it is free. */
+static bool is_asked_for(const way *w)
+{
+    return w->counted != NULL &&
+           (strcmp(w->counted, "cancelled") == 0 || strcmp(w->counted, "deleted") == 0);
+}
+
+static bool stays_taken(const way *w, int kind)
+{
+    bool window = kind == WINDOW || kind == UNTIL_DONE_WITH_WINDOW;
+    bool until_done = kind == UNTIL_DONE || kind == UNTIL_DONE_WITH_WINDOW;
+    return (window && !is_asked_for(w)) || (until_done && w->dies);
+}
+
+static void try_key_rule(const way *w, const key_rule *r)
+{
+    (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+    rule = r->fields;
+    w->prepare();
+    w->end();
+    const char *entry = hf_fixture_command(&fixture.redis, "HGET hf:{q}:unique k");
+    bool taken = strcmp(entry, "(nil)") != 0;
+    if (taken != stays_taken(w, r->kind))
+        fail_msg("%s, with %s: the key is %s: %s", w->what, rule,
+                 taken ? "taken" : "free", entry);
+    rule = "";
+}
+
+/* Each exit with each rule of a key. */
+static void only_the_right_exits_free_a_unique_key(void **state)
+{
+    (void)state;
+    keyed = true;
+    for (size_t i = 0; i < HF_COUNT(ways); i++)
+        for (size_t k = 0; k < HF_COUNT(rules); k++)
+            if (ways[i].end != claim_without_a_record) /* nothing tells its key */
+                try_key_rule(&ways[i], &rules[k]);
+}
+
+/* An enqueue of a job with the same key lets the holder expire first. */
+static void an_enqueue_frees_no_more_of_a_key_that_expires(void **state)
+{
+    const way drops = {"expired in an enqueue", expiring, NULL, "expired", false};
+    const way dies = {"dead by expiry in an enqueue", expiring_to_death, NULL, NULL,
+                      true};
+    const way *each[] = {&drops, &dies};
+    (void)state;
+    keyed = true;
+    for (size_t i = 0; i < HF_COUNT(each); i++) {
+        for (size_t k = 0; k < HF_COUNT(rules); k++) {
+            (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+            rule = rules[k].fields;
+            each[i]->prepare();
+            be_over();
+            put("two", rule);
+            bool accepted =
+                hf_fixture_number(&fixture.redis, "HEXISTS hf:{q}:jobs two") == 1;
+            if (accepted == stays_taken(each[i], rules[k].kind))
+                fail_msg("%s, with %s: the next job is %s", each[i]->what, rule,
+                         accepted ? "accepted" : "skipped");
+            rule = "";
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HF_ADMIN_TEST(every_exit_leaves_nothing_of_the_job_behind, &fixture),
         HF_ADMIN_TEST(every_exit_frees_its_unique_key, &fixture),
         HF_ADMIN_TEST(every_exit_lets_the_parked_job_follow, &fixture),
+        HF_ADMIN_TEST(only_the_right_exits_free_a_unique_key, &fixture),
+        HF_ADMIN_TEST(an_enqueue_frees_no_more_of_a_key_that_expires, &fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

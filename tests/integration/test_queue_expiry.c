@@ -428,6 +428,123 @@ static void what_is_hastened_has_its_whole_time(void **state)
     assert_true(expires("one") > 0);
 }
 
+/* ---- while it is parked ---- */
+
+#define HOLDER "{\"type\":\"t\",\"unique\":\"k\",\"start_within\":600000}\n"
+#define NEXT                                                                             \
+    "{\"type\":\"t\",\"unique\":\"k\",\"on_conflict\":\"next\",\"start_within\":30"
+
+static const char *key_entry(void)
+{
+    return hf_fixture_command(&fixture.redis, "HGET hf:{q}:unique k");
+}
+
+static void a_parked_job_expires(void **state)
+{
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    char next[HF_ID_SIZE];
+    size_t n = 0;
+    (void)state;
+    must_put("holder", HOLDER, 0);
+    assert_int_equal(claim(1), 1);
+    must_put("next", NEXT "}\n", 0);
+    int64_t accepted = fixture.now_ms;
+    assert_int_equal(expires("next") - accepted, 30);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:wake baton"),
+                     expires("next"));
+    pass();
+    assert_int_equal(stats().parked, 0); /* before a worker came */
+    assert_int_equal(stats().expired, 1);
+    assert_int_equal(hf_admin_job(fixture.admin, "q", "next", &info, NULL, detail),
+                     HF_GONE);
+    assert_int_equal(wait_for("next", accepted), HF_EXPIRED);
+    assert_int_equal(hf_admin_list(fixture.admin, "q", HF_STATE_PARKED, NULL, 10, listed,
+                                   &n, next, detail),
+                     HF_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(claim(1), 0);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 1);
+    assert_int_equal(number("EXISTS hf:{q}:parked hf:{q}:expires hf:{q}:schedule"), 0);
+    assert_string_equal(key_entry(), "holder");
+    must_put("next", NEXT "}\n", 0); /* its id is free */
+    pass();
+    must_put("next", PLAIN, 0); /* also before a worker came */
+    assert_int_equal(stats().expired, 2);
+}
+
+static void a_parked_job_can_die_of_expiry(void **state)
+{
+    (void)state;
+    must_put("holder", HOLDER, 0);
+    must_put("next", NEXT ",\"unique_until\":\"done\",\"expired\":\"dead\"}\n", 0);
+    pass();
+    assert_int_equal(hf_admin_cancel(fixture.admin, "q", "next", NULL, detail), HF_DEAD);
+    assert_int_equal(number("ZCARD hf:{q}:dead"), 1);
+    assert_int_equal(number("EXISTS hf:{q}:parked"), 0);
+    assert_string_equal(key_entry(), "holder"); /* the dead one never had it */
+}
+
+/* Both are over at once. */
+static void a_parked_job_expires_with_its_holder(void **state)
+{
+    (void)state;
+    must_put("holder", "{\"type\":\"t\",\"unique\":\"k\",\"start_within\":30}\n", 0);
+    must_put("next", NEXT ",\"expired\":\"dead\"}\n", 0);
+    pass();
+    assert_int_equal(claim(1), 0);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 2);
+    assert_int_equal(number("ZCARD hf:{q}:dead"), 1);
+    assert_int_equal(number("EXISTS hf:{q}:parked hf:{q}:schedule hf:{q}:expires "
+                            "hf:{q}:unique"),
+                     0);
+}
+
+static void a_holder_is_not_replaced_by_what_has_expired(void **state)
+{
+    (void)state;
+    must_put("holder", HOLDER, 0);
+    assert_int_equal(claim(1), 1);
+    must_put("next", NEXT "}\n", 0);
+    pass();
+    verdict(HF_OP_RETRY, "holder", "it broke", true, 0);
+    assert_int_equal(claim(1), 1);
+    assert_string_equal(fixture.jobs[0].id, "holder");
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 1);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "replaced"), -1);
+}
+
+/* It cannot start before the window of its key, or before its own time. */
+static void the_time_of_a_parked_job_begins_when_it_may_start(void **state)
+{
+    (void)state;
+    must_put("holder",
+             "{\"type\":\"t\",\"unique\":\"k\",\"throttle\":600000,"
+             "\"start_within\":600000}\n",
+             0);
+    int64_t accepted = fixture.now_ms;
+    must_put("next",
+             "{\"type\":\"t\",\"unique\":\"k\",\"throttle\":600000,"
+             "\"on_conflict\":\"next\",\"start_within\":30}\n",
+             0);
+    assert_int_equal(expires("next"), accepted + 600030);
+    must_put("later", "{\"type\":\"t\",\"unique\":\"l\",\"start_within\":600000}\n", 0);
+    must_put("after",
+             "{\"type\":\"t\",\"unique\":\"l\",\"on_conflict\":\"next\","
+             "\"start_within\":30}\n",
+             -60000);
+    assert_int_equal(expires("after"), fixture.now_ms + 60030);
+    assert_int_equal(claim(9), 2);
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item items[] = {{.id = "later", .unique = {"l", 1}},
+                                     {.id = "holder", .unique = {"k", 1}}};
+    for (size_t i = 0; i < HF_COUNT(items); i++)
+        assert_int_equal(
+            hf_queue_fixture_verdict(&fixture, HF_OP_COMPLETE, &args, &items[i]), HF_OK);
+    assert_int_equal(expires("next"), accepted + 600030); /* it follows, and keeps it */
+    assert_string_equal(hf_fixture_command(&fixture.redis, "HGET hf:{q}:unique l"),
+                        "after");
+}
+
 /* ---- nothing is left ---- */
 
 static void every_exit_leaves_no_time_behind(void **state)
@@ -509,6 +626,11 @@ int main(void)
         TEST(its_id_is_free),
         TEST(it_is_neither_cancelled_nor_deleted_nor_retried),
         TEST(what_is_hastened_has_its_whole_time),
+        TEST(a_parked_job_expires),
+        TEST(a_parked_job_can_die_of_expiry),
+        TEST(a_parked_job_expires_with_its_holder),
+        TEST(a_holder_is_not_replaced_by_what_has_expired),
+        TEST(the_time_of_a_parked_job_begins_when_it_may_start),
         TEST(every_exit_leaves_no_time_behind),
         TEST(what_expires_leaves_no_checkpoint),
         TEST(a_strange_time_ends_no_job),

@@ -17,7 +17,7 @@ local function bury(set, id, record, reason, text, worker, ran)
     end
     head.reason, head.error, head.died, head.start_by = reason, text, now, nil
   end)
-  local files = leave('dead', { id }, set, set == RUNNING and { LOCK .. id }, reason == 'expired')
+  local files = leave('dead', { id }, set, set == RUNNING and { LOCK .. id })
   call('HSET', JOBS, id, record)
   call('ZADD', DEAD, stamp, id)
   if line.on_dead or files then

@@ -5,13 +5,16 @@
 --- @include "lib/leave.lua"
 --- @include "lib/levels.lua"
 
--- Of these ids in EXPIRES, with their scores, those that wait and whose record agrees leave. Returns
+-- Of these ids in EXPIRES, with their scores, those that wait, or are parked, and whose record agrees leave. A
+-- parked one must not follow another of them: lib/expire_all.lua gives it first. Returns
 -- {{id, set, record}, ...} of those that have to die, and the bytes of all records.
 local function expire(ids, times)
   local uses = call('HGET', META, 'uses') or ''
   local keyed = string.find(uses, 'u', 1, true)
   local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
+  local places = string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }
+  places[#places + 1] = keyed and P .. 'parked' or nil
+  for _, set in ipairs(places) do
     over[set], keys[set] = {}, {}
     for k, score in ipairs(call('ZMSCORE', set, unpack(ids))) do
       sets[k] = sets[k] or score and set
@@ -32,7 +35,7 @@ local function expire(ids, times)
     end
   end
   for set, members in pairs(over) do
-    leave('expired', members, set, nil, true, keyed and keys[set])
+    leave('expired', members, set, nil, keyed and keys[set])
   end
   if #strange > 0 then
     call('ZREM', EXPIRES, unpack(strange))

@@ -4,7 +4,7 @@
 --- @include "lib/is_late.lua"
 
 -- `schedule` (of whatever level), `running`, `dead` or `parked`, and its score; nil: there is no such job.
--- And the set in which it waits. `expired`: it waits, but its time is over.
+-- And the set in which it waits. `expired`: it waits or is parked, but its time is over.
 local function found_in(id)
   local set, score = waits_in(id)
   if set then
@@ -13,7 +13,7 @@ local function found_in(id)
   for _, name in ipairs({ 'running', 'dead', 'parked' }) do
     score = call('ZSCORE', P .. name, id)
     if score then
-      return name, score
+      return name == 'parked' and is_late(id) and 'expired' or name, score
     end
   end
 end

@@ -5,7 +5,7 @@
 
 -- These jobs end; lib/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
 -- `on_dead` of meta for lib/bury.lua.
-local function leave(how, ids, set, locks, voids, keys)
+local function leave(how, ids, set, locks, keys)
   if #ids == 0 then
     return
   end

@@ -11,16 +11,15 @@
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
 -- have a mark; expiring: one of them may have a time at which it expires; keyed: one of them may have a
--- unique key: the keys of all ('': none), or no table: their records tell them; voids: the time is over for
--- which a key is taken in any case. Gives unparked: a job took the key of one that ended. Out of a set first,
--- the record last.
+-- unique key: the keys of all ('': none), or no table: their records tell them. Gives unparked: a job took the
+-- key of one that ended. Out of a set first, the record last.
 --- @include "lib/keys.lua"
 if set then
   call('ZREM', set, unpack(ids, from))
 end
 if keyed then
   --- @include "lib/unique_left.lua"
-  unparked = free_keys(how, ids, from, keyed, voids)
+  unparked = free_keys(how, ids, from, keyed)
 end
 if how ~= 'dead' then
   call('HDEL', JOBS, unpack(ids, from))

@@ -45,11 +45,24 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
--- The parked job of a key takes it, and waits from now on; not before `least`.
+-- A parked job expires this long after `first_due`; its time only becomes longer.
+local function expire_parked(id, record, head, first_due)
+  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+  if by and by > (head.start_by or 0) then
+    by = string.format('%.0f', by)
+    call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
+    call('ZADD', EXPIRES, by, id)
+    note_use('x', true)
+  end
+end
+
+-- The parked job of a key takes it, and waits from now on; not before `least`. If its time is over, it is gone.
 local function unpark(key, e, least)
   local id, record = e.parked, call('HGET', JOBS, e.parked) or ''
   local head, due = head_of(record) or {}, tonumber(call('ZSCORE', PARKED, id) or now)
-  local first_due = math.max(due, least)
+  if (head.start_by or now + 1) > now then
+    expire_parked(id, record, head, math.max(due, least))
+  end
   if due > now then
     local high = tonumber(call('HGET', META, 'high') or 0)
     due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
@@ -57,12 +70,6 @@ local function unpark(key, e, least)
   local home, from = level_of(head.priority), math.max(now, least)
   if home ~= SCHEDULE then
     note_use('l', true)
-  end
-  if head.start_within then
-    local by = string.format('%.0f', math.min(TIME_MAX, first_due + head.start_within))
-    call('HSET', JOBS, id, with_start_by(record, by))
-    call('ZADD', EXPIRES, by, id)
-    note_use('x', true)
   end
   call('ZREM', PARKED, id)
   call('ZREM', WINDOWS, key)

@@ -7,6 +7,9 @@
 local function back_to_wait(id, set, due)
   local key, head = key_of(call('HGET', JOBS, id) or '')
   local e = key and entry_of(call('HGET', UNIQUE, key))
+  if e and e.id == id and e.parked ~= '' and expire_late(e.parked) then
+    e = entry_of(call('HGET', UNIQUE, key))
+  end
   if not key then
     return
   elseif e and e.id == id and e.parked ~= '' then

@@ -32,6 +32,9 @@ local function holder_of(key)
   for _ = 1, 3 do -- freed, the key may belong to a parked job, and this one be gone too
     local value, e, ended = read_key(key)
     local state, set = nil, nil
+    if e and e.parked ~= '' and expire_late(e.parked) then
+      value, e, ended = read_key(key)
+    end
     if e and not ended and expire_late(e.id) then
       value, e, ended = read_key(key)
     end

@@ -2,9 +2,8 @@
 --- @include "lib/key_unique.lua"
 --- @include "lib/key_of.lua"
 
--- keys: of each of these ids, '': it has none; no table: their records tell them. voids: whatever was said, the
--- key is free now. True: a parked job waits now.
-local function free_keys(how, ids, from, keys, voids)
+-- keys: of each of these ids, '': it has none; no table: their records tell them. True: a parked job waits now.
+local function free_keys(how, ids, from, keys)
   if type(keys) ~= 'table' then
     keys = {}
     for k = from, #ids do
@@ -26,6 +25,6 @@ local function free_keys(how, ids, from, keys, voids)
   end
   if others then
     --- @include "lib/unique_free.lua"
-    return free_others(how, ids, from, keys, voids, others)
+    return free_others(how, ids, from, keys, others)
   end
 end

@@ -55,14 +55,22 @@ local function replace(e, set, key, job)
   call('ZADD', home, due, e.id)
   e.keeps, e.window, e.first = keeps_of(head), window_of(head, now), head.debounce and first or 0
   call('HSET', UNIQUE, key, text_of(e))
+  if e.parked ~= '' then -- the job that follows it waits for this window, too
+    local record = call('HGET', JOBS, e.parked) or ''
+    expire_parked(e.parked, record, head_of(record) or {},
+      math.max(call('ZSCORE', PARKED, e.parked) or 0, e.window))
+  end
 end
 
 -- It follows the holder. One job at most does: a later one replaces what it is to do.
 local function park(e, key, job)
   local head, parked = job.head, e.parked ~= '' and e.parked or nil
   local first = parked and e.first > 0 and math.min(e.first, now) or now
-  call('HSET', JOBS, parked or job.id, job.record)
-  call('ZADD', PARKED, string.format('%.0f', due_of(head, job.due, first)), parked or job.id)
+  local id, due = parked or job.id, due_of(head, job.due, first)
+  call('HSET', JOBS, id, job.record)
+  call('ZADD', PARKED, string.format('%.0f', due), id)
+  call('ZREM', EXPIRES, id)
+  expire_parked(id, job.record, head, math.max(due, e.window, now))
   e.parked, e.first = parked or job.id, head.debounce and first or 0
   call('HSET', UNIQUE, key, text_of(e))
   if not parked then
