@@ -82,13 +82,13 @@ typedef struct hf_queue_stats {
     int64_t max_running;     /* 0: no limit */
     int64_t rate_limit;      /* jobs started in rate_per_ms; 0: no limit */
     int64_t rate_per_ms;
-    int64_t workers;          /* that live and serve this queue */
+    int64_t workers;          /* live workers that serve this queue */
     int64_t now_ms;           /* the time of these figures */
     int64_t kept, kept_bytes; /* done jobs that are kept; they are counted in `done` */
     int64_t expired;          /* since the queue began: jobs that did not start in time */
     int64_t parked;           /* jobs that follow the holder of their unique key */
-    int64_t replaced; /* ever: jobs that had to wait again, and the parked job took their
-                         place */
+    int64_t replaced; /* ever: jobs that went back to wait, where the parked job took
+                         their place */
     int64_t healed; /* ever: unique keys that were freed because their holder was lost */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
@@ -103,7 +103,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
                                           hf_queue_stats *out,
                                           char detail[HF_DETAIL_SIZE]);
 
-/* Pauses a queue, or lets it go on: while it is paused no job of it starts. Pausing and
+/* Pauses or resumes a queue. While it is paused, none of its jobs starts. Pausing and
  * limiting a queue register it, even before its first job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue, bool paused,
                                           char detail[HF_DETAIL_SIZE]);
@@ -132,8 +132,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
 enum { HF_SHARDS_LEAST = 2, HF_SHARDS_MOST = 64 };
 
 /* Divides a queue into n shards, for ever. HF_OK: it has n shards, perhaps since before.
- * HF_INVALID: it has another number of them, it has or had jobs that are not gone, it is
- * paused or limited, or its name is longer than 120 characters. */
+ * HF_INVALID: it has another number of shards, it has jobs, it is paused or limited, or
+ * its name is longer than 120 characters. */
 HF_API HF_MUSTCHECK hf_err hf_admin_divide(hf_admin *admin, const char *queue, unsigned n,
                                            char detail[HF_DETAIL_SIZE]);
 
@@ -142,14 +142,14 @@ typedef struct hf_shard_info {
     unsigned number;  /* from 0 on */
     const char *tag;  /* of its keys */
     unsigned slot;    /* of the tag, in a cluster */
-    const char *node; /* that has the slot; NULL: there is no cluster, or none has it */
+    const char *node; /* with the slot; NULL: there is no cluster, or no node has it */
     const hf_queue_stats *stats; /* of this shard; NULL: it could not be asked */
 } hf_shard_info;
 typedef void (*hf_shard_cb)(const hf_shard_info *shard, void *arg);
 
-/* Calls cb for each shard of a queue, in order; not at all if it is not divided. What it
- * gets is borrowed until it returns. A shard that cannot be asked stops no other: it is
- * shown without figures, and the answer of the call is the first such fault. */
+/* Calls cb for each shard of a queue, in order; not at all if it is not divided. *shard
+ * is borrowed until the callback returns. A shard that cannot be asked is shown without
+ * figures, and the call returns the first such fault after it has asked the others. */
 HF_API HF_MUSTCHECK hf_err hf_admin_shards(hf_admin *admin, const char *queue,
                                            hf_shard_cb cb, void *arg,
                                            char detail[HF_DETAIL_SIZE]);
@@ -166,7 +166,7 @@ typedef enum hf_job_state {
     HF_STATE_PARKED /* it follows the job that holds its unique key */
 } hf_job_state;
 
-/* What a handler gave with `done`. */
+/* What kind of result a handler gave. */
 typedef enum hf_result_kind {
     HF_RESULT_NONE,
     HF_RESULT_BYTES,
@@ -186,7 +186,7 @@ typedef struct hf_job_info {
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
     hf_job_state state;
     uint32_t attempts;            /* failed attempts that count */
-    uint32_t crashes;             /* workers that died while they held it */
+    uint32_t crashes;             /* how many workers died while they held it */
     uint32_t max_attempts;        /* 0: the worker's */
     uint32_t timeout_ms;          /* 0: the handler's */
     int64_t created_ms;           /* 0: not known */
@@ -210,17 +210,17 @@ typedef struct hf_job_info {
                             0: it does not expire */
     char unique[HF_UNIQUE_MAX + 1]; /* its unique key, or "" */
     char follows[HF_ID_SIZE];       /* of a parked job: the holder of its key; else "" */
-    int64_t scheduled_ms;         /* the tick of the schedule that made it; 0: none did */
-    bool has_progress;            /* a running job has told how far it is: */
-    uint32_t progress;            /* percent */
-    char note[HF_NOTE_SIZE];      /* for people, or "" */
-    size_t checkpoint_len;        /* bytes; 0: it has none */
-    size_t logs;                  /* runs whose log is kept */
-    hf_unique_until unique_until; /* when it frees its unique key */
-    int64_t keep_ms;              /* how long it says to keep it once it is done; 0: its
-                                     handler or its queue says it */
-    char on_dead[HF_ID_SIZE]; /* the type of the job about its death that it names; "":
-                                 its handler or its queue names it */
+    int64_t scheduled_ms;           /* the tick of the schedule that made it; 0: none */
+    bool has_progress;              /* a running job has reported how far it is: */
+    uint32_t progress;              /* percent */
+    char note[HF_NOTE_SIZE];        /* for people, or "" */
+    size_t checkpoint_len;          /* bytes; 0: it has none */
+    size_t logs;                    /* runs whose log is kept */
+    hf_unique_until unique_until;   /* when it frees its unique key */
+    int64_t keep_ms;                /* how long it is kept when it is done; 0: as its
+                                       handler or its queue says */
+    char on_dead[HF_ID_SIZE]; /* the type of the job that is enqueued when it dies; "": as
+                                 its handler or its queue says */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -251,26 +251,26 @@ typedef struct hf_log_part {
     uint64_t fence;   /* of the run */
     uint32_t attempt; /* of the job, from 1 on */
     uint32_t unused;
-    uint64_t
-        from; /* bytes that came before it; they are not kept if they were not told */
+    uint64_t from; /* bytes of the log before this part; no longer kept if cb did not get
+                      them */
     const char *text; /* len bytes, and a NUL behind them */
     size_t len;
 } hf_log_part;
 typedef void (*hf_log_cb)(const hf_log_part *part, void *arg);
 
-/* Where a call has stopped, and the next one goes on. */
+/* Where a call has stopped, so the next one can continue. */
 typedef struct hf_log_place {
     size_t size;    /* HF_LOG_PLACE_INIT */
-    uint64_t fence; /* the last run that was told */
+    uint64_t fence; /* the last run that cb got */
     uint64_t bytes; /* of its log, so far */
-    bool ended;     /* the job is dead: nothing follows until it is retried; or it was
+    bool ended;     /* nothing follows: the job is dead (until it is retried), or it was
                        done or cancelled less than 5 s ago */
 } hf_log_place;
 #define HF_LOG_PLACE_INIT HF_STRUCT_INIT(hf_log_place)
 
-/* Calls cb for each run of a job that has a log, in order; of the last 10 runs. *place
- * (may be NULL) is where to go on, and where it has stopped. HF_GONE: there is no such
- * job, or no more: its logs went with it, 5 s after it was done or cancelled. */
+/* Calls cb for each of the job's last 10 runs that has a log, in order. *place (may be
+ * NULL) is where to continue, and becomes where it has stopped. HF_GONE: there is no such
+ * job (any more): its logs are removed 5 s after it was done or cancelled. */
 HF_API HF_MUSTCHECK hf_err hf_admin_logs(hf_admin *admin, const char *queue,
                                          const char *id, hf_log_place *place,
                                          hf_log_cb cb, void *arg,
@@ -309,14 +309,14 @@ HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
                                            char detail[HF_DETAIL_SIZE]);
 
 /* Makes a job due now. A dead job begins anew: its attempts and crashes count from 0. A
- * job that waits for its time or its backoff waits no longer. HF_RUNNING: it runs
+ * delayed job, or one in its backoff, waits no longer. HF_RUNNING: it runs
  * already. HF_PARKED: it follows the holder of its unique key, and stays parked.
  * HF_EXISTS: it is dead, and stays so, because another job holds its unique key. HF_GONE:
  * there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
                                           const char *id, char detail[HF_DETAIL_SIZE]);
 
-/* What becomes of a waiting job; all zero: nothing changes. */
+/* How to change a waiting job; all zero: nothing changes. */
 typedef struct hf_job_edit {
     size_t size;         /* HF_JOB_EDIT_INIT */
     const void *payload; /* NULL: it stays */
@@ -329,9 +329,9 @@ typedef struct hf_job_edit {
 } hf_job_edit;
 #define HF_JOB_EDIT_INIT HF_STRUCT_INIT(hf_job_edit)
 
-/* Changes a job that waits, also one that waits for its next attempt. What may expire
- * does so as if it had been due at the new time from the beginning. HF_RUNNING, HF_DEAD,
- * HF_PARKED: it does not wait, and nothing changes. HF_GONE: there is no such job. */
+/* Changes a job that waits, also one that waits for its next attempt. The time in which
+ * it must start counts from the new time then. HF_RUNNING, HF_DEAD, HF_PARKED: it does
+ * not wait, and nothing changes. HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_edit(hf_admin *admin, const char *queue,
                                          const char *id, const hf_job_edit *edit,
                                          char detail[HF_DETAIL_SIZE]);
@@ -375,8 +375,8 @@ typedef struct hf_dead_filter {
 typedef bool (*hf_progress_cb)(size_t done, size_t total, void *arg);
 
 /* Makes dead jobs due again, as hf_admin_retry() does: all at once (per_second 0), or
- * per_second of them in each second. Those whose unique key another job holds stay dead;
- * if it is the only one that the filter names, the answer is HF_EXISTS. */
+ * per_second of them in each second. A job whose unique key another job holds stays dead;
+ * if the filter names only this one, the answer is HF_EXISTS. */
 HF_API HF_MUSTCHECK hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                                                const hf_dead_filter *filter,
                                                uint32_t per_second,
@@ -410,9 +410,9 @@ typedef struct hf_job_why {
     int64_t locked_until_ms; /* it waits, but its lock is still held: the end of that
                                 lock; else 0 */
     int64_t calm_until_ms;   /* no worker has known Redis's clock for long enough, so
-                                leases of the dead stand until then; else 0 */
+                                leases of dead workers last until then; else 0 */
     bool cancelling;         /* it was asked to end */
-    int64_t workers; /* that live and serve its queue, and are not quiet or stopping */
+    int64_t workers; /* live workers that serve its queue, neither quiet nor stopping */
     int64_t workers_for_type; /* those of them that take its type, or may take it */
     int64_t slots, busy;      /* of these workers in total: slots, and busy slots */
     char holders[8][HF_HOLDER_SIZE]; /* the workers with the most running jobs of its
@@ -448,11 +448,11 @@ typedef struct hf_schedule_info {
     int64_t next_ms;      /* its next tick; 0: none */
     int64_t last_ms;      /* its last tick that made a job; 0: none */
     int64_t accepted;     /* jobs that its ticks made, */
-    int64_t skipped;      /* ticks that made none because of the last job, */
-    int64_t dropped;      /* and missed ones that were not made up for */
+    int64_t skipped;      /* ticks that made no job because of the last one, */
+    int64_t dropped;      /* and missed ticks that made no job later */
     size_t payload_len;   /* of hf_admin_schedule() */
     int64_t now_ms;
-    hf_priority priority; /* of its jobs, as all below; 0 or "" : it does not say */
+    hf_priority priority; /* of its jobs, as all below; 0 or "" : the default */
     hf_expired expired;
     uint32_t max_attempts, timeout_ms;
     int64_t keep_ms, start_within_ms;
@@ -481,9 +481,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_schedules(hf_admin *admin, const char *queue
                                               hf_schedule_cb cb, void *arg,
                                               char detail[HF_DETAIL_SIZE]);
 
-/* HF_GONE: there is none. The ticks of a paused schedule are dropped. remove: one that a
- * file names comes back when the file has changed. run: a job now, which has no part in
- * the schedule; its id is written to `job`, of HF_ID_SIZE bytes. */
+/* HF_GONE: there is none. The ticks of a paused schedule are dropped. remove: a schedule
+ * of a file comes back when the file has changed. run: enqueues a job now, which does not
+ * change the schedule; its id is written to `job`, of HF_ID_SIZE bytes. */
 HF_API HF_MUSTCHECK hf_err hf_admin_schedule_pause(hf_admin *admin, const char *queue,
                                                    const char *id, bool paused,
                                                    char detail[HF_DETAIL_SIZE]);
@@ -504,7 +504,7 @@ typedef struct hf_worker_info {
     bool silent; /* its heartbeat stopped without a goodbye. The members below are
                     then 0 and "", except those that its id contains */
     int64_t
-        heard_ms; /* of its last heartbeat; Unix ms on Redis's clock, as those below */
+        heard_ms; /* its last heartbeat; Unix ms on Redis's clock, as the times below */
     int64_t started_ms;
     int64_t now_ms; /* when the list was read: the same for all workers */
     char state[16]; /* "serving", "quiet" or "stopping" */
@@ -517,8 +517,8 @@ typedef struct hf_worker_info {
                        fewer, or because it named none */
 } hf_worker_info;
 
-/* Called for each worker: first those that live, each group sorted by id. *info is
- * borrowed until the callback returns. */
+/* Called for each worker: first the live ones, then the silent ones, sorted by id. *info
+ * is borrowed until the callback returns. */
 typedef void (*hf_worker_cb)(const hf_worker_info *info, void *arg);
 HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg,
                                             char detail[HF_DETAIL_SIZE]);
@@ -537,7 +537,7 @@ typedef struct hf_finding {
     int invariant;      /* 1 to 10, see docs/design.md; 0: none of them */
     const char *id;     /* of a job, or a key */
     const char *text;   /* what is wrong: a sentence without its subject */
-    const char *repair; /* what was done, would be done, or has to be done by hand */
+    const char *repair; /* the repair that was made, would be made, or is left to you */
     bool by_hand;       /* the audit cannot repair it safely */
     bool repaired;
 } hf_finding;

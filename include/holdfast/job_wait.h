@@ -1,10 +1,10 @@
 /* job_wait.h - wait for the ends of jobs, and get their results.
  *
  * An hf_waits has a thread and connections of its own: one for each Redis, and one for
- * each queue (or shard of one) with jobs that are waited for, on which Redis tells of an
- * end at once. A hint that is lost costs time and no answer: each job is asked for once
- * a second as well (with many waits less often). A client that is killed leaves nothing
- * behind.
+ * each queue (or shard) with awaited jobs, on which Redis announces the end of a job at
+ * once. A lost announcement costs time, never the answer: the thread also asks for each
+ * job once a second (less often if there are many). A client that is killed leaves
+ * nothing behind.
  *
  *     static void on_end(const hf_job_end *end, void *arg)
  *     {
@@ -38,10 +38,10 @@ enum { HF_WAITS_MAX = 10000 }; /* at a time */
 
 /* How it ended. HF_OK: it is done, or there is no such job. HF_DEAD: `detail` is its
  * error. HF_CANCEL: it was cancelled, deleted or purged. HF_EXPIRED: it did not start in
- * time. HF_TIMEOUT: at the deadline it waited or ran, or Redis could not be asked; this
- * is told at most a second later. HF_CLOSED: hf_waits_close() came first. Any other:
- * Redis refused for a reason that does not pass. While Redis is away waits go on. All
- * text and bytes are borrowed until the callback returns. */
+ * time. HF_TIMEOUT: at the deadline it waited or ran, or Redis could not be asked; the
+ * callback may come up to a second later. HF_CLOSED: hf_waits_close() came first. Any
+ * other: Redis refused for a reason that does not pass. While Redis is away waits go on.
+ * All text and bytes are borrowed until the callback returns. */
 typedef struct hf_job_end {
     size_t size; /* the library sets it */
     hf_err err;
@@ -70,7 +70,7 @@ HF_API HF_MUSTCHECK hf_err hf_job_wait(hf_waits *waits, const char *queue, const
                                        hf_job_end_cb cb, void *arg,
                                        char detail[HF_DETAIL_SIZE]);
 
-/* Calls the callbacks of all waits that have not ended, and returns then. Not from a
+/* Calls the callbacks of all waits that have not ended, then returns. Not from a
  * callback. NULL is fine. */
 HF_API void hf_waits_close(hf_waits *waits);
 

@@ -12,7 +12,7 @@
  * SUSPECT: a renewal was refused or not answered. The lock is still held until the local
  * deadline. The deadline counts on CLOCK_BOOTTIME from before the request was sent, minus
  * drift and a margin, so it passes before Redis can grant the lock to another client.
- * LOST is final. When Redis has only forgotten the script, the client asks again at once
+ * LOST is final. If Redis has only forgotten the script, the client asks again at once
  * and reports nothing.
  *
  * All modes (exclusive, shared, permits, reentrant) use one line of leased entries for
@@ -23,8 +23,8 @@
  * slots in a cluster) asks for the others four times a second.
  *
  * In a cluster each lock is on the node that has the slot of its tag, and follows that
- * slot. While no node serves it, an acquisition rests until its wait is over, and a held
- * lock is SUSPECT until its deadline.
+ * slot. While no node serves the slot, an acquisition waits until wait_ms is over, and a
+ * held lock is SUSPECT until its deadline.
  *
  * A client can be opened in two ways, like a producer. With a loop of libuv, all calls
  * and callbacks belong to that loop's thread, except the callbacks of events
@@ -190,9 +190,9 @@ typedef struct hf_lock_opts {
     bool fixed;                /* never renewed: it ends with its lease */
     uint32_t max_hold_ms;      /* longest time that it is held, in spite of renewals and
                                   extensions; 0: no limit */
-    uint32_t wait_replicas;    /* the least number of replicas that must confirm it within
-                                  request_timeout_ms; all that are connected must. Else it
-                                  is released, and the answer is HF_MISCONF. A renewal that
+    uint32_t wait_replicas;    /* the minimum of replicas that must confirm it within
+                                  request_timeout_ms; every connected one must. Else it is
+                                  released, and the answer is HF_MISCONF. A renewal that
                                   they do not confirm has failed */
     hf_lock_event_cb on_event; /* NULL: the client's */
     void *event_arg;

@@ -17,8 +17,8 @@
  * port, or the path, as the URL spells it. Spell it in the same way everywhere:
  * "localhost" and "127.0.0.1" are two places in that order, and a circle between them
  * lasts for wait_ms. If a member cannot be acquired, the rule is that of Curator's
- * InterProcessMultiLock: all members taken so far are released in reverse order, each
- * whatever becomes of the others.
+ * InterProcessMultiLock: all members taken so far are released in reverse order, even if
+ * the release of one fails.
  *
  * RedLock is the algorithm of Redis's documentation ("Distributed Locks with Redis"). One
  * random owner asks all servers at once, with a time-out far below the lease. It succeeds
@@ -171,8 +171,8 @@ HF_API void hf_lock_set_cancel(hf_lock_set *set);
 
 /* ---- releasing ---- */
 
-/* Releases all members in reverse order, each whatever becomes of the others, and ends
- * the handle. The set counts as not held from this call on. cb (may be NULL) is called
+/* Releases all members in reverse order, even if the release of one fails, and ends the
+ * handle. The set counts as not held from this call on. cb (may be NULL) is called
  * after at most request_timeout_ms. */
 HF_API void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg);
 /* The same, waiting at most request_timeout_ms. `each` (may be NULL) has room for

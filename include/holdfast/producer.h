@@ -12,14 +12,14 @@
  * is HF_FULL. No job is dropped silently.
  *
  * A producer learns from Redis that a queue is divided into shards (hf_admin_divide()). A
- * job with an id goes to the shard of its id. Jobs without ids go to the shards in turn;
- * while the node of a shard is away, to the others.
+ * job with an id goes to the shard of its id. Jobs without ids go to the shards in turn,
+ * and to the other shards while the node of a shard is away.
  *
- * With `wait_replicas` a job is accepted when so many replicas have it as well. If
- * another server takes over before that, the producer sends the request to it again,
- * under the old number. HF_UNCONFIRMED says that the job is in Redis and may run, and
- * that a failover may lose it: hand it in again under its id (hf_enqueue_result), or the
- * numbered call under its number, and a job that is still there is not accepted twice.
+ * With `wait_replicas` a job counts as accepted when that many replicas have it as well.
+ * If another server takes over before that, the producer sends the request to it again,
+ * under the old number. HF_UNCONFIRMED says that the job is in Redis and may run, but
+ * that a failover may lose it. Enqueue it again under its id (hf_enqueue_result), or make
+ * the numbered call again: a job that is still there is not accepted twice.
  *
  * After fork() the child must not use the parent's producer: its calls return HF_FORKED,
  * and hf_producer_close() does nothing. */
@@ -53,15 +53,15 @@ enum {
 #define HF_DELAY_MAX_MS INT64_C(3155760000000)
 #define HF_TIME_MAX_MS INT64_C(253402300799999)
 
-/* Waiting jobs of a higher priority start first. But of every eight jobs of a queue that
- * are handed out one is the oldest of all, so none waits for ever. */
+/* Waiting jobs of a higher priority start first. But every eighth job that a queue hands
+ * out is the oldest one of all priorities, so no job waits for ever. */
 typedef enum hf_priority {
     HF_PRIORITY_NORMAL,
     HF_PRIORITY_HIGH,
     HF_PRIORITY_LOW
 } hf_priority;
 
-/* What becomes of a job that did not start in time (start_within_ms). */
+/* What happens to a job that did not start in time (start_within_ms). */
 typedef enum hf_expired {
     HF_EXPIRED_DROP, /* it is removed, and counted */
     HF_EXPIRED_DEAD  /* it is dead, with the reason "expired" */
@@ -74,16 +74,16 @@ typedef enum hf_unique_until {
     HF_UNIQUE_UNTIL_DONE   /* when it is done or removed: a dead job keeps it */
 } hf_unique_until;
 
-/* What a job does whose unique key another one holds. */
+/* What to do with a job whose unique key another job holds. */
 typedef enum hf_on_conflict {
-    HF_ON_CONFLICT_SKIP,    /* it is not accepted: the other one stands for it */
-    HF_ON_CONFLICT_REPLACE, /* a holder that waits keeps its id and takes the record, due
-                            time and options of the new one; of any other holder: as NEXT
+    HF_ON_CONFLICT_SKIP,    /* do not accept it; its result names the holder */
+    HF_ON_CONFLICT_REPLACE, /* a holder that waits keeps its id and takes the payload, due
+                            time and options of the new job; with any other holder as NEXT
                           */
-    HF_ON_CONFLICT_NEXT,    /* it is parked until the holder has ended; if a job is parked
-                            already, that one takes its record, due time and options. When
+    HF_ON_CONFLICT_NEXT,    /* park it until the holder has ended. A job that is parked
+                            already takes its payload, due time and options instead. If
                             the holder goes back to wait, the parked job takes its place */
-    HF_ON_CONFLICT_CANCEL   /* as NEXT, and a holder that runs is asked to end */
+    HF_ON_CONFLICT_CANCEL   /* as NEXT, and ask a running holder to end */
 } hf_on_conflict;
 
 enum { HF_UNIQUE_MAX = 256 }; /* bytes of a unique key: any text in UTF-8 */
@@ -105,29 +105,29 @@ typedef struct hf_job {
     hf_expired expired; /* only with start_within_ms */
     int64_t keep_ms;    /* how long the job is kept when it is done, with its result, at
                            most HF_DELAY_MAX_MS; 0: as its handler or its queue says */
-    int64_t start_within_ms; /* it expires if it has not started so long after its first
+    int64_t start_within_ms; /* it expires if it has not started this long after its first
                                 due time; a retry never expires. 0: never;
                                 ..HF_DELAY_MAX_MS */
     const char *unique;      /* NULL: none; at most one job of its queue holds a key */
     hf_unique_until unique_until; /* these need `unique` */
     hf_on_conflict on_conflict;
-    int64_t unique_for_ms; /* 0: none; the key is taken for so long after its acceptance,
-                              also when the job is done */
-    int64_t debounce_ms;   /* 0: none; due so long after the last of these jobs with its
-                              key, which replaces the one before, */
-    int64_t max_wait_ms;   /* but so long after the first one at the latest; required */
-    int64_t throttle_ms;   /* 0: none; as unique_for_ms, with SKIP or NEXT: at most one in
-                              this time */
-    const char *on_dead;   /* the type of a job that is enqueued when this one dies: its
-                              payload tells of the death in JSON; NULL: none */
+    int64_t unique_for_ms; /* 0: none; the key is taken for this long after the job was
+                              accepted, even if the job is done earlier */
+    int64_t debounce_ms;   /* 0: none; quiet time: the job becomes due this long after the
+                              latest job with its key, which replaces the earlier ones */
+    int64_t max_wait_ms;   /* but never later than this after the first one; required */
+    int64_t throttle_ms; /* 0: none; as unique_for_ms, with SKIP or NEXT: at most one job
+                            in this time */
+    const char *on_dead; /* the type of a job that is enqueued when this one dies; its
+                            payload describes the death in JSON. NULL: none */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 
-/* How a job came off whose unique key was taken. */
+/* What happened to a job whose unique key was already held. */
 typedef enum hf_conflict {
     HF_CONFLICT_NONE,
     HF_CONFLICT_SKIPPED,  /* HF_EXISTS, and `id` is the holder */
-    HF_CONFLICT_REPLACED, /* HF_EXISTS, and `id` is the job that took its record */
+    HF_CONFLICT_REPLACED, /* HF_EXISTS, and `id` is the job that took its payload */
     HF_CONFLICT_PARKED    /* HF_OK: it follows the holder */
 } hf_conflict;
 
@@ -139,10 +139,10 @@ typedef struct hf_enqueue_result {
     hf_err err;
     char id[HF_ID_SIZE];
     int64_t accepted_ms;  /* for hf_admin_wait(): Redis's time when it was accepted, or
-                             found; 0: it was not, or an earlier sending had done it */
+                             found; 0: it was not, or an earlier request had done it */
     hf_conflict conflict; /* with the holder of its unique key */
     hf_err holder_state; /* then: HF_EXISTS (it waits), HF_RUNNING, HF_DEAD, HF_PARKED, or
-                            HF_GONE: it has ended, and its time not */
+                            HF_GONE: it has ended, but its unique_for_ms has not */
     char holder[HF_ID_SIZE];
 } hf_enqueue_result;
 #define HF_ENQUEUE_RESULT_INIT HF_STRUCT_INIT(hf_enqueue_result)
@@ -163,15 +163,15 @@ typedef struct hf_producer_opts {
     uint32_t payload_max;         /* bytes of a payload; default HF_PAYLOAD_DEFAULT */
     uint32_t buffer_jobs;         /* jobs without an answer yet; default 10000 */
     size_t buffer_bytes;          /* their bytes; default 64 MiB */
-    const char *run; /* the id of an earlier producer, to continue its numbered calls; no
-                        others are then possible. NULL: a new producer */
+    const char *run; /* the id of an earlier producer, to continue its numbered calls; it
+                        can make no other calls then. NULL: a new producer */
     int64_t remember_ms;    /* how long Redis remembers the numbers that this producer has
                                sent. 0: twice deadline_ms, and until a clean close */
-    uint32_t wait_replicas; /* the least number of replicas that must have a job before
-                               it counts as accepted, at most HF_REPLICAS_MAX; 0: none.
-                               All that are connected must. Too few in time:
+    uint32_t wait_replicas; /* the minimum of replicas that must have a job before it
+                               counts as accepted, at most HF_REPLICAS_MAX; 0: none. Every
+                               connected replica must have it. Too few in time:
                                HF_UNCONFIRMED */
-    uint32_t wait_replicas_ms; /* for so long after the answer of Redis; 0: until the
+    uint32_t wait_replicas_ms; /* how long after the answer of Redis; 0: until the
                                   deadline of the call, which always ends the wait */
 } hf_producer_opts;
 #define HF_PRODUCER_OPTS_INIT HF_STRUCT_INIT(hf_producer_opts)
@@ -187,8 +187,8 @@ HF_API HF_MUSTCHECK hf_err hf_producer_open(hf_producer **out,
                                             const hf_producer_opts *opts,
                                             char detail[HF_DETAIL_SIZE]);
 
-/* Whether a producer takes this job, but for the limits in its options. HF_INVALID,
- * HF_TOOBIG: `detail` says what was expected and what was found. Asks no server. */
+/* Checks a job as a producer would, except for the limits in the producer's options.
+ * HF_INVALID, HF_TOOBIG: `detail` says what was expected and found. Asks no server. */
 HF_API HF_MUSTCHECK hf_err hf_job_check(const hf_job *job, char detail[HF_DETAIL_SIZE]);
 
 /* Takes one job. HF_OK: cb (may be NULL) will be called exactly once, never from inside
@@ -199,7 +199,7 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue(hf_producer *producer, const hf_job *job,
                                       char detail[HF_DETAIL_SIZE]);
 
 /* Takes n jobs (1..HF_BATCH_JOBS) of one or several queues, and waits for the answers at
- * most deadline_ms (0: the producer's). Jobs of one queue are accepted all or none; of a
+ * most deadline_ms (0: the producer's). Jobs of one queue are accepted all or none; in a
  * queue that is divided into shards this holds for the jobs without ids, and for those of
  * each shard. `results` may be NULL; else results[0..n) are filled. The producer must
  * have its own thread, and the call must not come from a callback. Calls whose deadlines
@@ -216,15 +216,15 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *
                                            char detail[HF_DETAIL_SIZE]);
 
 /* Sends n jobs of one queue (1..HF_BATCH_JOBS) as request `number` of this producer, all
- * or none as above, and waits as hf_enqueue_wait() does. A file can so be sent again: if
+ * or none as above, and waits as hf_enqueue_wait() does. So a file can be sent again: if
  * Redis remembers the number as executed, nothing changes, and the answer is HF_OK for
- * each job. Each id that is NULL is made from the producer's id and `first` + the job's
- * place, and is the same each time. It has 14 characters, or 26 if a producer did not
+ * each job. An id that is NULL is made from the producer's id and `first` + the job's
+ * place, so it is the same each time. It has 14 characters, or 26 if a producer did not
  * make `run`.
  *
- * Numbers begin at 1 and rise within a queue, and a failed one must succeed before a
- * higher one is taken. A producer that has sent with numbers does not send without them,
- * and the reverse. HF_INVALID: one of these rules is broken. HF_BUSY: another numbered
+ * Numbers begin at 1 and rise within a queue. A failed call must succeed before a higher
+ * number is taken. A producer makes either numbered calls or others, never both.
+ * HF_INVALID: one of these rules is broken. HF_BUSY: another numbered
  * call is under way. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs,
                                                size_t n, uint64_t number, uint64_t first,

@@ -3,7 +3,7 @@
  * A schedule has ticks: times at which a job is due. Each tick leads to exactly one job,
  * however many workers there are. Schedules are in Redis, in the queue of their jobs. A
  * worker writes those of its options (hf_worker_opts); hf_admin_schedule_put() writes one
- * by order. */
+ * on request. */
 #ifndef HOLDFAST_SCHEDULE_H
 #define HOLDFAST_SCHEDULE_H
 
@@ -13,14 +13,14 @@
 #include "holdfast/producer.h"
 #include "holdfast/struct.h"
 
-/* What becomes of ticks that were missed: their successor was due before any worker could
- * take them, or they are more than a minute late. ONCE: the newest is made up for. ALL:
- * those within catch_up_ms, at most 1000. SKIP: none. */
+/* What to do about missed ticks. A tick is missed if the next one was due before a worker
+ * could take it, or if it is more than a minute late. ONCE: run a job for the newest.
+ * ALL: for each within catch_up_ms, at most 1000. SKIP: for none. */
 typedef enum hf_missed { HF_MISSED_ONCE, HF_MISSED_ALL, HF_MISSED_SKIP } hf_missed;
 
-/* What becomes of a tick while the job of the last one waits, is retried or runs. SKIP:
- * it is left out. ALLOW: it makes a job. CANCEL: it makes a job, and the earlier one is
- * cancelled. */
+/* What a tick does while the job of the last tick waits, is retried or runs. SKIP: the
+ * tick makes no job. ALLOW: it makes a job. CANCEL: it makes a job and cancels the
+ * earlier one. */
 typedef enum hf_overlap {
     HF_OVERLAP_SKIP,
     HF_OVERLAP_ALLOW,
@@ -42,7 +42,8 @@ typedef struct hf_schedule {
     hf_missed missed;
     hf_overlap overlap;
     int64_t catch_up_ms; /* default 1 h; at most 30 days */
-    int64_t jitter_ms; /* each job is due up to so much later, at random; at most 1 day */
+    int64_t
+        jitter_ms; /* each job is due up to this much later, at random; at most 1 day */
     int64_t start_ms, end_ms; /* no tick before, none after; Unix ms; 0: no bound */
     int64_t limit;            /* jobs that it makes in all; 0: no limit */
     int64_t rev;              /* of a worker's schedules: one with a lower number does not

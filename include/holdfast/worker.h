@@ -69,16 +69,16 @@ typedef struct hf_worker_queue {
     uint32_t rate_limit;  /* jobs started in rate_per_ms; 0: no limit */
     uint32_t rate_per_ms; /* not 0 with a rate_limit */
     uint32_t shards;    /* 2..64: the worker divides the queue before its first job, if it
-                           is not divided yet; a max_running is not below. 0: the queue
-                           is as it is in Redis */
-    int64_t keep_ms;    /* how long a job that is done is kept, with its result; 0: it is
-                           not. Its handler and the job itself take precedence */
-    int64_t keep_max;   /* so many are kept at most, the latest; default 10000 */
-    int64_t keep_bytes; /* and so many bytes of results; default 64 MiB */
+                           is not divided yet; max_running must not be lower. 0: the queue
+                           stays as it is in Redis */
+    int64_t keep_ms;    /* how long a job that is done is kept, with its result; 0: not at
+                           all. Its handler and the job itself take precedence */
+    int64_t keep_max;   /* the largest number of kept jobs, the latest; default 10000 */
+    int64_t keep_bytes; /* the most bytes of their results; default 64 MiB */
     const char *on_dead; /* the type of a job that is enqueued when one of its jobs dies;
                             its handler and the job itself take precedence. NULL: none.
-                            Redis knows what the last worker has told that was started
-                            or reloaded */
+                            Redis has the value of the worker that was started or
+                            reloaded last */
 } hf_worker_queue;
 #define HF_WORKER_QUEUE_INIT HF_STRUCT_INIT(hf_worker_queue)
 
@@ -155,12 +155,12 @@ typedef struct hf_worker_opts {
                                  programs; NULL: found by PATH */
     hf_log_fn log;            /* may be NULL */
     void *log_arg;
-    uint32_t wait_replicas;    /* the least number of replicas that must have a claim, a
-                                  renewal and the end of a job before they count; all that
-                                  are connected must; 0: none; at most HF_REPLICAS_MAX */
-    uint32_t wait_replicas_ms; /* for so long; default 5000, at most half of the lease. A
-                                  claim that is not confirmed by then is given back, a
-                                  renewal has failed, the end of a job is logged */
+    uint32_t wait_replicas;    /* the minimum of replicas that must have a claim, a
+                                  renewal and the end of a job before they count; every
+                                  connected one must; 0: none; at most HF_REPLICAS_MAX */
+    uint32_t wait_replicas_ms; /* how long; default 5000, at most half of the lease. After
+                                  it a claim is given back, a renewal has failed, and the
+                                  end of a job is logged */
     const hf_schedule *schedules; /* of its queues. The worker writes each to Redis when
                                      it differs from what it, or another worker, wrote
                                      last. One that no live worker has is removed after 10
@@ -253,8 +253,8 @@ HF_API const char *hf_worker_id(const hf_worker *worker);
 /* How many C handlers had not returned when hf_worker_run() did. */
 HF_API size_t hf_worker_unreturned(const hf_worker *worker);
 
-/* The i-th of the fields that hf_log_fn gets. Use this and no index: a newer library may
- * have larger fields than the program was compiled with. */
+/* The i-th of the fields that hf_log_fn gets. Use this function, and do not index the
+ * array: in a newer library the elements may be larger. */
 HF_API const hf_log_field *hf_log_field_at(const hf_log_field *fields, size_t i);
 
 /* ---- in a handler, about its own run; all text is borrowed until it returns ---- */
@@ -270,7 +270,7 @@ HF_API uint32_t hf_run_attempt(const hf_run *run);                 /* 1 the firs
  * Kleppmann, "How to do distributed locking", 2016.) */
 HF_API uint64_t hf_run_fence(const hf_run *run);
 
-/* For how long the lock is certainly held without another renewal; 0: it is lost. */
+/* How long the lock is certainly held without another renewal; 0: it is lost. */
 HF_API int64_t hf_run_remaining_ms(const hf_run *run);
 HF_API bool hf_run_lost(const hf_run *run);
 HF_API bool hf_run_cancelled(const hf_run *run);
@@ -278,12 +278,12 @@ HF_API bool hf_run_timed_out(const hf_run *run);
 /* Any of the three, or the worker is being stopped: the handler should return soon. */
 HF_API bool hf_run_stopping(const hf_run *run);
 
-/* Has `fn` called once when hf_run_stopping() becomes true for this run (at once if it is
+/* Calls `fn` once when hf_run_stopping() becomes true for this run (at once if it is true
  * already), and never after the handler has returned. The thread of the worker's loop
  * calls it, so it must be quick: meanwhile the worker only renews its leases. */
 HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
 
-/* The tick of the schedule that made this job, in Unix ms; 0: none did. */
+/* The tick of the schedule that made this job, in Unix ms; 0: no schedule made it. */
 HF_API int64_t hf_run_scheduled_ms(const hf_run *run);
 
 /* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY (instead of
@@ -292,9 +292,9 @@ HF_API void hf_run_set_error(hf_run *run, const char *text);
 HF_API void hf_run_set_retry_in(hf_run *run, int64_t delay_ms);
 
 /* For DONE: the job's result, at most HF_RESULT_MAX bytes, copied; the last call counts.
- * It is kept if the job is kept: because the job says so (hf_job), this handler, or the
- * queue, in this order. Otherwise it is dropped. The text of the second call is JSON
- * (UTF-8): it stays as it is, but for white space outside of strings, which is removed.
+ * It is kept if the job is kept: the job (hf_job), this handler and the queue decide, in
+ * this order. Otherwise it is dropped. The text of the second call is JSON (UTF-8); only
+ * white space outside of strings is removed.
  * HF_TOOBIG, HF_NOMEM, HF_INVALID (not JSON): nothing has changed. */
 enum { HF_RESULT_MAX = 65536 };
 HF_API hf_err hf_run_set_result(hf_run *run, const void *bytes, size_t len);
@@ -302,7 +302,7 @@ HF_API hf_err hf_run_set_result_json(hf_run *run, const char *text);
 /* How long the job is kept: 0 as long as the queue says; or HF_KEEP_NONE. */
 HF_API void hf_run_set_keep(hf_run *run, int64_t keep_ms);
 
-/* ---- what a run tells while it goes on; from any thread of the handler's ---- */
+/* ---- what a handler reports while it runs; from any of its threads ---- */
 
 enum {
     HF_NOTE_MAX = 256,        /* bytes of a note */
@@ -318,13 +318,13 @@ HF_API void hf_run_set_progress(hf_run *run, uint32_t percent, const char *note)
 
 /* How far the job has come, for its next run: any bytes. The lease is renewed at once (a
  * worker does this at most every 100 ms) and takes the checkpoint to Redis. It stays with
- * the job until the job ends or another one replaces it; len 0 removes it. It goes with a
- * retry, a release and a takeover, and stays with a dead job. A job that dies with its
- * worker is not poison while its checkpoint is another one at each crash. HF_TOOBIG: it
+ * the job until the job ends or a new checkpoint replaces it; len 0 removes it. It
+ * outlives a retry, a release and a takeover, and stays with a dead job. A job whose
+ * workers die is not poison while each crash finds a new checkpoint. HF_TOOBIG: it
  * is larger than HF_CHECKPOINT_MAX, and nothing changes. HF_NOMEM. */
 HF_API HF_MUSTCHECK hf_err hf_run_set_checkpoint(hf_run *run, const void *bytes,
                                                  size_t len);
-/* The checkpoint that an earlier run of the job left; never NULL, *len 0: none. */
+/* The checkpoint of an earlier run of the job; never NULL. *len 0: there is none. */
 HF_API const void *hf_run_checkpoint(const hf_run *run, size_t *len);
 
 /* Adds a line to the log of the run (its newline is added if it is missing). Redis keeps
