@@ -31,6 +31,11 @@ static const char *tell(const hf_script *script, size_t *len, const char **sha1)
     return (const char *)script->text;
 }
 
+const char *hf_register_script(size_t *len, const char **sha1)
+{
+    return tell(&hf_lua_queue_register, len, sha1);
+}
+
 const char *hf_enqueue_script(size_t *len, const char **sha1)
 {
     return tell(&hf_lua_queue_enqueue, len, sha1);

@@ -88,6 +88,7 @@ int hf_cmd_locks_show(hf_cli *cli);
 int hf_cmd_locks_release(hf_cli *cli);
 int hf_cmd_locks_revoke(hf_cli *cli);
 int hf_cmd_locks_fence_check(hf_cli *cli);
+int hf_cmd_script_register(hf_cli *cli);
 int hf_cmd_script_enqueue(hf_cli *cli);
 int hf_cmd_script_enqueue_with(hf_cli *cli);
 int hf_cmd_check(hf_cli *cli);

@@ -1,6 +1,5 @@
-/* script.c - `holdfast script enqueue` and `enqueue_with`: print the scripts with which
- * other languages enqueue. A script's own header is its manual, so this only cuts it up
- * for --json. */
+/* script.c - `holdfast script`: prints the scripts that enqueue, for other languages.
+ * A script's header is its manual, so this only cuts the header up for --json. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +45,14 @@ static int print(const hf_cli *cli, const char *name, const char *text, size_t l
         fwrite(text, 1, len, stdout);
     }
     return HF_EXIT_OK;
+}
+
+int hf_cmd_script_register(hf_cli *cli)
+{
+    size_t len;
+    const char *sha1;
+    const char *text = hf_register_script(&len, &sha1);
+    return print(cli, "register", text, len, sha1);
 }
 
 int hf_cmd_script_enqueue(hf_cli *cli)

@@ -595,8 +595,10 @@ HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *o
 /* The enqueue script as the library sends it, for other languages: *len bytes, and *sha1,
  * 40 hexadecimal digits (each may be NULL). Static. */
 HF_API const char *hf_enqueue_script(size_t *len, const char **sha1);
-/* The same of the script for jobs with options, such as a priority. */
+/* The same for jobs with options, such as a priority; and the script that registers a
+ * queue, which a client sends once before it enqueues. */
 HF_API const char *hf_enqueue_with_script(size_t *len, const char **sha1);
+HF_API const char *hf_register_script(size_t *len, const char **sha1);
 
 #ifdef __cplusplus
 }

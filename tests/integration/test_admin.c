@@ -426,6 +426,9 @@ static void the_enqueue_script_is_the_one_that_is_sent(void **state)
     text = hf_enqueue_with_script(&len, &sha1);
     assert_int_equal(strlen(text), len);
     assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT LOAD %s", text), sha1);
+    text = hf_register_script(&len, &sha1);
+    assert_int_equal(strlen(text), len);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT LOAD %s", text), sha1);
 }
 
 /* ---- waiting ---- */
