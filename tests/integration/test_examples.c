@@ -17,7 +17,7 @@ enum { RUN_MS = 60000, TEXT_SIZE = 16384, PATH_SIZE = 512, ARGS_MAX = 8 };
 
 static hf_fixture redis;
 static char out_path[PATH_SIZE], url_env[PATH_SIZE], lua_env[PATH_SIZE],
-    outbox_env[PATH_SIZE];
+    outbox_env[PATH_SIZE], path_env[2 * PATH_SIZE + 4096];
 static char text[TEXT_SIZE]; /* what the last program printed */
 
 static int up(void **state)
@@ -28,13 +28,15 @@ static int up(void **state)
     (void)snprintf(url_env, sizeof url_env, "REDIS_URL=%s", redis.url);
     (void)snprintf(lua_env, sizeof lua_env, "HOLDFAST_LUA=%s/lua", HF_TEST_BUILD);
     (void)snprintf(outbox_env, sizeof outbox_env, "OUTBOX=%s", redis.dir);
+    (void)snprintf(path_env, sizeof path_env, "PATH=%s:%s", HF_TEST_BUILD,
+                   getenv("PATH"));
     return 0;
 }
 
 /* Runs it where a reader stands, in the root of the sources. */
 static int run(const char *const *args)
 {
-    const char *const env[] = {url_env, lua_env, outbox_env, NULL};
+    const char *const env[] = {url_env, lua_env, outbox_env, path_env, NULL};
     (void)unlink(out_path);
     int status = hf_proc_run(&(hf_proc_options){.args = args,
                                                 .env = env,
@@ -274,7 +276,7 @@ static void jobs_from_python_are_as_good_as_any(void **state)
 {
     (void)state;
     char first[HF_ID_SIZE], second[HF_ID_SIZE];
-    skip_without("/usr/bin/python3", "import redis");
+    skip_without("/usr/bin/python3", "import json");
     assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default",
                          "email.send", "ada@example.com",
                          "gr\xC3\xBC\xC3\x9F@example.com"),
@@ -300,7 +302,7 @@ static void jobs_from_python_are_as_good_as_any(void **state)
 static void python_gives_jobs_options(void **state)
 {
     (void)state;
-    skip_without("/usr/bin/python3", "import redis");
+    skip_without("/usr/bin/python3", "import json");
     assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default", "t",
                          "--priority=high", "--start_within=600000", "one"),
                      0);
@@ -313,7 +315,7 @@ static void python_gets_the_id_of_the_job_that_stands_for_one(void **state)
 {
     (void)state;
     char first[HF_ID_SIZE];
-    skip_without("/usr/bin/python3", "import redis");
+    skip_without("/usr/bin/python3", "import json");
     assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default", "t",
                          "--unique=7", "one"),
                      0);
@@ -331,11 +333,80 @@ static void python_finds_the_shards_of_a_queue(void **state)
 {
     static hf_shards shards;
     (void)state;
-    skip_without("/usr/bin/python3", "import redis");
+    skip_without("/usr/bin/python3", "import json");
     hf_test_divide(&redis, "wide", 4, &shards);
     assert_int_equal(
         RUN("/usr/bin/python3", "examples/enqueue.py", "wide", "t", "one", "two"), 0);
     assert_int_equal(hf_test_shards_count(&redis, &shards, "schedule"), 2);
+}
+
+static void assert_refused(const char *const *args, const char *what)
+{
+    assert_int_equal(run(args), 64);
+    assert_printed("usage: enqueue.py ");
+    assert_printed(what);
+    assert_int_equal(hf_fixture_number(&redis, "DBSIZE"), 0);
+}
+
+#define PYTHON(...)                                                                      \
+    ((const char *const[]){"/usr/bin/python3", "examples/enqueue.py", __VA_ARGS__, NULL})
+
+static void python_refuses_what_no_job_has(void **state)
+{
+    (void)state;
+    skip_without("/usr/bin/python3", "import json");
+    assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py"), 64);
+    assert_printed("usage: enqueue.py ");
+    assert_refused(PYTHON("default", "t"), "required: PAYLOAD");
+    assert_refused(PYTHON("default", "t", "--retries=3", "x"), "--retries=3");
+    assert_refused(PYTHON("default", "t", "--attempts=3", "x"), "--attempts=3");
+    assert_refused(PYTHON("default", "t", "--prio=high", "x"), "--prio=high");
+    assert_refused(PYTHON("default", "t", "--timeout=30s", "x"), "found '30s'");
+    assert_refused(PYTHON("default", "t", "--max_attempts=many", "x"), "found 'many'");
+    assert_refused(PYTHON("default", "t", "--priority=urgent", "x"), "found 'urgent'");
+    assert_refused(PYTHON("default", "t", "--delay=-1", "x"), "found '-1'");
+    assert_refused(PYTHON("my queue", "t", "x"), "found 'my queue'");
+    assert_refused(PYTHON("default", "my type", "x"), "found 'my type'");
+}
+
+/* As a program does; what it sends again after an answer that was lost is one job. */
+static void python_imports_it_as_a_module(void **state)
+{
+    static const char program[] =
+        "import sys; sys.path.insert(0, 'examples'); import enqueue, os\n"
+        "class Twice(enqueue.Redis):\n"
+        "    def execute_command(self, *words):\n"
+        "        super().execute_command(*words)\n"
+        "        return super().execute_command(*words)\n"
+        "r = Twice(os.environ['REDIS_URL'])\n"
+        "print(*enqueue.enqueue(r, 'default', 't', ['one', b'two'], delay_ms=60000))\n"
+        "print(*enqueue.enqueue(r, 'default', 't', ['three'], priority='high'))\n"
+        "for wrong in {'attempts': 3}, {'timeout': '30s'}, {'keep': True}:\n"
+        "    try: enqueue.enqueue(r, 'default', 't', ['x'], **wrong)\n"
+        "    except (TypeError, ValueError) as error: print(error)\n";
+    (void)state;
+    skip_without("/usr/bin/python3", "import json");
+    assert_int_equal(RUN("/usr/bin/python3", "-c", program), 0);
+    assert_printed("found 'attempts'");
+    assert_printed("found '30s'");
+    assert_printed("found True");
+    assert_int_equal(hf_fixture_number(&redis, "HLEN hf:{default}:jobs"), 3);
+    assert_int_equal(hf_fixture_number(&redis, "HGET hf:{default}:meta enqueued"), 3);
+}
+
+static void python_says_what_is_missing(void **state)
+{
+    (void)state;
+    skip_without("/usr/bin/python3", "import json");
+    assert_int_equal(RUN("env", "PATH=/nowhere", "/usr/bin/python3",
+                         "examples/enqueue.py", "default", "t", "x"),
+                     1);
+    assert_printed("expected the command holdfast in PATH");
+    assert_int_equal(RUN("env", "REDIS_URL=unix:///nowhere/sock", "/usr/bin/python3",
+                         "examples/enqueue.py", "default", "t", "x"),
+                     1);
+    assert_printed("enqueue.py: [Errno 2] No such file or directory\n");
+    assert_null(strstr(text, "Traceback"));
 }
 
 /* ---- locks ---- */
@@ -385,6 +456,9 @@ int main(void)
         CASE(python_gives_jobs_options),
         CASE(python_gets_the_id_of_the_job_that_stands_for_one),
         CASE(python_finds_the_shards_of_a_queue),
+        CASE(python_refuses_what_no_job_has),
+        CASE(python_imports_it_as_a_module),
+        CASE(python_says_what_is_missing),
         CASE(the_sale_sells_each_item_once_in_spite_of_deaths),
         CASE(a_guarded_store_refuses_a_holder_that_lost_the_lock),
     };
