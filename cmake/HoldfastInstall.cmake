@@ -58,9 +58,12 @@ install(FILES "packaging/holdfast-worker@.service"
   DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT command)
 
 # A package says where the licence is in its own way, so that is a component of its own.
-file(GLOB documents CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md")
-install(FILES ${documents} README.md CHANGELOG.md
+# The documents keep their folders, so that the links between them lead somewhere.
+file(GLOB documents CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/docs/*.md" "${PROJECT_SOURCE_DIR}/docs/*.svg")
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md
   DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT command)
+install(FILES ${documents} DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT command)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT license)
 file(GLOB examples CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/examples/*.c" "${PROJECT_SOURCE_DIR}/examples/*.yaml")

@@ -5,6 +5,10 @@ file(GLOB changelog "${staged}/*/usr/share/doc/*/CHANGELOG.md")
 if(changelog)
   string(REPLACE CHANGELOG.md changelog renamed "${changelog}")
   file(RENAME "${changelog}" "${renamed}")
+  # The documents link to these two by the names that they have in the sources.
+  cmake_path(GET changelog PARENT_PATH documents)
+  file(CREATE_LINK changelog.gz "${documents}/CHANGELOG.md" SYMBOLIC)
+  file(CREATE_LINK copyright "${documents}/LICENSE" SYMBOLIC)
 endif()
 file(GLOB_RECURSE texts "${staged}/*/usr/share/man/*.1"
   "${staged}/*/usr/share/doc/*/changelog" "${staged}/*/usr/share/doc/*/changelog.Debian")
