@@ -43,7 +43,8 @@ least once, by one worker at a time, never before its time and promptly
 after it; a worker that lost its lock cannot finish the job.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${package_command})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION net)
-set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "tzdata") # for schedules in time zones
+set(recommends "ca-certificates, tzdata") # for rediss://, and for schedules in time zones
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "${recommends}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "redis-server | valkey-server")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA
   "${debian}/postinst" "${debian}/prerm" "${debian}/postrm")
@@ -56,6 +57,7 @@ for other languages.")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${package_runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "${recommends}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${debian}/triggers")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "work queue on Redis - shared library
 ${about}
