@@ -32,6 +32,9 @@ if(HOLDFAST_SANITIZE)
   target_link_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE})
 endif()
 
+# Before 1.0 a minor version may change the interface, so it is a part of the soname.
+set(HOLDFAST_SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+
 # hf_add_library(name STATIC|SHARED): one form of the library, made of the common objects.
 # Nobody who links it needs the headers of what is below it; a static one brings the link
 # line. In this build `holdfast` is the static library; others know the two forms as
@@ -42,7 +45,7 @@ function(hf_add_library name type)
     $<TARGET_OBJECTS:holdfast_queue_scripts>)
   string(TOLOWER "${type}" form)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME holdfast LINKER_LANGUAGE C
-    EXPORT_NAME holdfast_${form} VERSION ${PROJECT_VERSION} SOVERSION 0)
+    EXPORT_NAME holdfast_${form} VERSION ${PROJECT_VERSION} SOVERSION ${HOLDFAST_SOVERSION})
   add_library(holdfast::holdfast_${form} ALIAS ${name})
   target_sources(${name} PUBLIC FILE_SET HEADERS
     BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})

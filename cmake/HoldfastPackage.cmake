@@ -1,11 +1,11 @@
-# Debian packages, made by `./dev package` (cpack -G DEB): holdfast, libholdfast0 and
-# libholdfast-dev, from the components of HoldfastInstall.cmake. What Debian wants beside
+# Debian packages, made by `./dev package` (cpack -G DEB): holdfast, libholdfast0.2
+# and libholdfast-dev, from the components of HoldfastInstall.cmake. What Debian wants beside
 # them is in packaging/debian. Included where the prefix is /usr, as packages have it.
 set(HOLDFAST_MAINTAINER "Nobody <nobody@localhost>" CACHE STRING
   "Who made the package, as name and address")
 set(debian "${PROJECT_SOURCE_DIR}/packaging/debian")
 set(package_command holdfast)
-set(package_runtime libholdfast0)
+set(package_runtime "libholdfast${HOLDFAST_SOVERSION}")
 set(package_development libholdfast-dev)
 
 # Each package has its own licence and changelog. The date is that of the last change.

@@ -370,6 +370,19 @@ static void every_exit_code_is_in_the_readme(void **state)
     free(readme);
 }
 
+/* ---- the version ---- */
+
+static void the_changelog_begins_with_this_version(void **state)
+{
+    (void)state;
+    char *text = hf_md_read(HF_TEST_SOURCE "/CHANGELOG.md");
+    const char *first = strstr(text, "\n## ");
+    assert_non_null(first);
+    assert_memory_equal(first, "\n## " HOLDFAST_VERSION " (",
+                        strlen("\n## " HOLDFAST_VERSION " ("));
+    free(text);
+}
+
 /* ---- pieces of the examples ---- */
 
 /* Without the blanks at the beginnings of lines, in place. */
@@ -443,6 +456,7 @@ int main(void)
         cmocka_unit_test(every_script_is_described),
         cmocka_unit_test(every_message_of_the_worker_is_explained),
         cmocka_unit_test(every_exit_code_is_in_the_readme),
+        cmocka_unit_test(the_changelog_begins_with_this_version),
         cmocka_unit_test(every_snippet_of_c_is_from_an_example),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
