@@ -103,19 +103,19 @@ static hf_err add_given(parser *p, const hf_opt *opt, const char *value)
 /* A value is not shown: it may be the password of another program's option. */
 static hf_err unknown_option(parser *p, const char *word)
 {
-    char name[HF_FOUND_SIZE];
+    char name[HF_FOUND_SIZE], near[HF_SUGGEST_SIZE];
     bool is_long = word[1] == '-';
+    const hf_command *command = p->out->command;
     (void)snprintf(name, sizeof name, "%.*s", is_long ? (int)strcspn(word, "=") : 2,
                    word);
-    if (p->out->command == NULL)
+    if (command == NULL)
         return fail(p, "expected a command before its options, found '%s'",
                     HF_FOUND(name));
-    const char *other = hf_suggest_option(p->out->command->opts, hf_common_opts(), word);
-    if (other != NULL && !is_long)
+    hf_suggest_option(command->opts, hf_common_opts(), word, near);
+    if (*near != '\0' && !is_long)
         (void)snprintf(name, sizeof name, "%.40s", word);
-    return fail(p, "expected an option of '%s', found '%s'%s%s%s", p->out->command->name,
-                HF_FOUND(name), other != NULL ? " (did you mean '--" : "",
-                other != NULL ? other : "", other != NULL ? "'?)" : "");
+    return fail(p, "expected an option of '%s', found '%s'%s", command->name,
+                HF_FOUND(name), near);
 }
 
 /* `value`: the rest of the same word, or NULL. Takes the next word if one is needed.
@@ -132,7 +132,8 @@ static hf_err take_option(parser *p, const hf_opt *opt, const char *value)
     }
     if (value == NULL) {
         if (p->at >= p->argc)
-            return fail(p, "--%s: expected %s, found nothing", opt->name, opt->value);
+            return fail(p, "--%s: missing %s (usage: --%s %s)", opt->name, opt->value,
+                        opt->name, opt->value);
         value = p->argv[p->at++];
     }
     return add_given(p, opt, value);
@@ -183,10 +184,10 @@ static hf_err take_command(parser *p, const char *word)
         p->out->group = word;
         return HF_OK;
     }
-    const char *other = hf_suggest_command(p->commands, word);
-    return fail(p, "expected a command, found '%s'%s%s%s", HF_FOUND(word),
-                other != NULL ? " (did you mean '" : "", other != NULL ? other : "",
-                other != NULL ? "'?)" : "");
+    char near[HF_SUGGEST_SIZE];
+    bool more = p->out->group == NULL && p->at < p->argc && p->argv[p->at][0] != '-';
+    hf_suggest_command(p->commands, word, more ? p->argv[p->at] : "", near);
+    return fail(p, "expected a command, found '%s'%s", HF_FOUND(word), near);
 }
 
 static hf_err take_word(parser *p, const char *word)
@@ -206,6 +207,21 @@ static hf_err take_word(parser *p, const char *word)
     return HF_OK;
 }
 
+/* What the help calls the operand of this place, the COMMAND of "NAME[,NAME...] [--]
+ * COMMAND": its length. */
+static size_t operand_name(const char *operands, size_t place, const char **name)
+{
+    for (const char *at = operands; *at != '\0'; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        *name = at;
+        at += len;
+        if (strncmp(*name, "[--]", len) != 0 && place-- == 0)
+            return strcspn(*name, "[ ") > 0 ? strcspn(*name, "[ ") : len;
+    }
+    *name = "";
+    return 0;
+}
+
 static hf_err check_operands(parser *p)
 {
     const hf_command *command = p->out->command;
@@ -215,10 +231,12 @@ static hf_err check_operands(parser *p)
         return fail(p, "expected nothing more after '%s%s%s', found '%s'", command->name,
                     *command->operands != '\0' ? " " : "", command->operands,
                     HF_FOUND(p->out->operands[command->max_operands]));
-    if (p->out->n_operands < command->min_operands)
-        return fail(p, "expected '%s %s', found '%s%s%s'", command->name,
-                    command->operands, command->name, p->out->n_operands > 0 ? " " : "",
-                    HF_FOUND(p->out->n_operands > 0 ? p->out->operands[0] : ""));
+    if (p->out->n_operands < command->min_operands) {
+        const char *name;
+        size_t len = operand_name(command->operands, p->out->n_operands, &name);
+        return fail(p, "missing %.*s (usage: holdfast %s %s)", (int)len, name,
+                    command->name, command->operands);
+    }
     return HF_OK;
 }
 

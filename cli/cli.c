@@ -14,14 +14,30 @@
 #include "cli/out.h"
 #include "config/nodes.h"
 
-enum { MESSAGE_SIZE = 2048 };
+enum { MESSAGE_SIZE = 2048, HINT_SIZE = 64 };
 
 /* ---- saying what went wrong ---- */
+
+/* Where the right words are told. */
+static const char *usage_hint(const hf_argv *args, char *hint, size_t size)
+{
+    const char *of = args != NULL && args->command != NULL && !args->command->hidden
+                         ? args->command->name
+                     : args != NULL ? args->group
+                                    : NULL;
+    if (of == NULL)
+        return "holdfast help lists all commands";
+    (void)snprintf(hint, size, "see holdfast %s --help", of);
+    return hint;
+}
 
 static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint,
                    char *message)
 {
+    char usage[HINT_SIZE];
     hf_mask(message);
+    if (*hint == '\0' && code == HF_EXIT_USAGE)
+        hint = usage_hint(cli->args, usage, sizeof usage);
     hf_text_plain(message); /* one line, even if Redis or a file sent several */
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/complete.h"
 #include "cli/out.h"
+#include "cli/suggest.h"
 
 enum { WIDTH = 80, NAME_COLUMN = 28, OPTION_COLUMN = 28, HELP_SIZE = 512 };
 
@@ -96,12 +97,31 @@ static void print_options(FILE *file, const hf_opt *opts)
     }
 }
 
+static const char title[] =
+    "holdfast - a work queue on Redis whose jobs are held by locks\n";
+
+static const hf_command *core_command(int place)
+{
+    const hf_command *c = hf_commands();
+    while (c->name != NULL && c->core != place)
+        c++;
+    return c->name != NULL ? c : NULL;
+}
+
+void hf_help_core(FILE *file)
+{
+    const hf_command *c;
+    fprintf(file, "%s\n", title);
+    for (int place = 1; (c = core_command(place)) != NULL; place++)
+        print_command_line(file, c);
+    fputs("\nholdfast help lists all commands; holdfast COMMAND --help explains one.\n",
+          file);
+}
+
 void hf_help_all(FILE *file)
 {
     const char *section = "";
-    fputs("holdfast - a work queue on Redis whose jobs are held by locks\n\n"
-          "usage: holdfast COMMAND [OPTIONS]\n",
-          file);
+    fprintf(file, "%s\nusage: holdfast COMMAND [OPTIONS]\n", title);
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
         if (c->hidden)
             continue;
@@ -112,6 +132,10 @@ void hf_help_all(FILE *file)
     }
     print_title(file, "options of every command");
     print_options(file, hf_common_opts());
+    print_title(file, "examples");
+    const hf_command *core;
+    for (int place = 1; (core = core_command(place)) != NULL; place++)
+        print_examples(file, core->examples, 1);
     fputs("\nholdfast COMMAND --help explains a command.\n", file);
 }
 
@@ -273,6 +297,16 @@ int hf_cmd_version(hf_cli *cli)
     return HF_EXIT_OK;
 }
 
+static int unknown(hf_cli *cli, const char *first, const char *second)
+{
+    char near[HF_SUGGEST_SIZE], name[96];
+    hf_suggest_command(hf_commands(), first, second != NULL ? second : "", near);
+    (void)snprintf(name, sizeof name, "%.40s%s%.40s", first, second != NULL ? " " : "",
+                   second != NULL ? second : "");
+    return hf_cli_say(cli, HF_EXIT_USAGE, "holdfast help lists all commands",
+                      "expected a command, found '%s'%s", HF_FOUND(name), near);
+}
+
 int hf_cmd_help(hf_cli *cli)
 {
     const char *first = hf_argv_operand(cli->args, 0);
@@ -298,7 +332,6 @@ int hf_cmd_help(hf_cli *cli)
     else if (*name != '\0' && hf_command_group(hf_commands(), name))
         hf_help_group(stdout, name);
     else
-        return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected a command, found '%s'",
-                          HF_FOUND(name));
+        return unknown(cli, first, second);
     return HF_EXIT_OK;
 }

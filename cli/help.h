@@ -6,6 +6,7 @@
 
 #include "cli/table.h"
 
+void hf_help_core(FILE *file); /* twelve lines: the commands to begin with */
 void hf_help_all(FILE *file);
 void hf_help_group(FILE *file, const char *group); /* "queue" */
 void hf_help_command(FILE *file, const hf_command *command);

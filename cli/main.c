@@ -31,14 +31,18 @@ static int flush_output(const hf_cli *cli, int code)
 
 static int without_command(hf_cli *cli, const hf_argv *args)
 {
-    FILE *file = args->help ? stdout : stderr;
     if (args->version)
         return hf_cmd_version(cli);
     if (args->group != NULL)
-        hf_help_group(file, args->group);
+        hf_help_group(args->help ? stdout : stderr, args->group);
+    else if (args->help)
+        hf_help_all(stdout);
+    else if (args->n_given == 0)
+        hf_help_core(stdout);
     else
-        hf_help_all(file);
-    return args->help ? HF_EXIT_OK : HF_EXIT_USAGE;
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "missing COMMAND (usage: holdfast COMMAND [OPTIONS])");
+    return args->group != NULL && !args->help ? HF_EXIT_USAGE : HF_EXIT_OK;
 }
 
 static int run(hf_cli *cli, const hf_argv *args)
@@ -114,8 +118,7 @@ int main(int argc, char **argv)
         err = hf_argv_parse(&args, hf_commands(), argc, argv, detail);
     int code;
     if (err == HF_INVALID)
-        code = hf_cli_say(&cli, HF_EXIT_USAGE,
-                          "holdfast --help lists commands and options", "%s", detail);
+        code = hf_cli_say(&cli, HF_EXIT_USAGE, "", "%s", detail);
     else if (err != HF_OK)
         code = hf_cli_fail(&cli, err, NULL);
     else

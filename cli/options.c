@@ -42,21 +42,25 @@
 const hf_opt hf_opts_enqueue[] = {
     HF_OPT_QUEUE,
     {.name = "in",
+     .alike = "delay|after",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .max = HF_DELAY_MAX_MS,
      .help = "delay the job by this long: 10s, 5m, 2h, 1d"},
     {.name = "at",
+     .alike = "time|when|eta",
      .kind = HF_OPT_TIME,
      .value = "TIME",
      .help =
          "start it no earlier than this: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
     {.name = "id",
+     .alike = "job-id",
      .kind = HF_OPT_TEXT,
      .value = "ID",
      .help = "the job's id; while a job with this id exists, no second one is accepted"},
     HF_OPTS_OF_JOBS,
     {.name = "unique",
+     .alike = "unique-key|dedup",
      .kind = HF_OPT_TEXT,
      .value = "KEY",
      .help = "accept it only if no other job of its queue holds this key, a text"},
@@ -100,7 +104,9 @@ const hf_opt hf_opts_enqueue[] = {
      .max = HF_DELAY_MAX_MS,
      .help = "accept one job with its key in this time, and skip the others; needs "
              "--unique"},
-    {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
+    {.name = "wait",
+     .alike = "sync",
+     .help = "wait until the job is done (exit 0) or dead (exit 1)"},
     {.name = "result",
      .help =
          "with --wait: print its result and nothing else; the job is kept for 60s, or "
@@ -118,6 +124,7 @@ const hf_opt hf_opts_enqueue[] = {
      .max = HF_WAIT_REPLICAS_MAX_MS,
      .help = "for how long; default redis.replicas_timeout (5s)"},
     {.name = "bulk",
+     .alike = "batch|input",
      .kind = HF_OPT_TEXT,
      .value = "FILE|-",
      .help = "enqueue the jobs of a file, one JSON object per line"},
@@ -147,6 +154,7 @@ const hf_opt hf_opts_limit[] = {
 const hf_opt hf_opts_purge[] = {YES_OPT, HF_OPT_END};
 const hf_opt hf_opts_queue_list[] = {
     {.name = "limit",
+     .alike = "count|max",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
@@ -163,6 +171,7 @@ const hf_opt hf_opts_workers[] = {
      .help = "include workers that went silent more than an hour ago; after a day they "
              "are forgotten"},
     {.name = "limit",
+     .alike = "count|max",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
@@ -183,11 +192,13 @@ const hf_opt hf_opts_find[] = {FIND_OPT, HF_OPT_END};
 const hf_opt hf_opts_edit[] = {
     FIND_OPT,
     {.name = "in",
+     .alike = "delay|after",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .max = HF_DELAY_MAX_MS,
      .help = "start it after this long; 0s: now"},
     {.name = "at",
+     .alike = "time|when|eta",
      .kind = HF_OPT_TIME,
      .value = "TIME",
      .help =
@@ -202,6 +213,7 @@ const hf_opt hf_opts_edit[] = {
 const hf_opt hf_opts_logs[] = {
     FIND_OPT,
     {.name = "follow",
+     .alike = "tail",
      .letter = 'f',
      .help = "go on with what the job prints, until it has ended"},
     HF_OPT_END,
@@ -209,6 +221,7 @@ const hf_opt hf_opts_logs[] = {
 const hf_opt hf_opts_cancel[] = {
     FIND_OPT,
     {.name = "wait",
+     .alike = "sync",
      .help = "wait until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
     HF_OPT_END,
 };
@@ -253,6 +266,7 @@ const hf_opt hf_opts_cron_list[] = {
      .value = "Q",
      .help = "only this queue; default all"},
     {.name = "limit",
+     .alike = "count|max",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
@@ -278,12 +292,14 @@ const hf_opt hf_opts_cron_add[] = {
      .value = "EXPRESSION",
      .help = "when its jobs are due: minute hour day month weekday; see cron next"},
     {.name = "every",
+     .alike = "interval|period",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .min = 100,
      .max = 3650 * HF_DAY_MS,
      .help = "or how often, from 1970 or --start on"},
     {.name = "tz",
+     .alike = "timezone|zone",
      .kind = HF_OPT_TEXT,
      .value = "ZONE",
      .help = "the time zone of --cron: Europe/Berlin; default UTC"},
@@ -319,6 +335,7 @@ const hf_opt hf_opts_cron_add[] = {
      .value = "TIME",
      .help = "no tick after this time"},
     {.name = "limit",
+     .alike = "count|max",
      .kind = HF_OPT_INT,
      .value = "N",
      .max = 1000000000,
@@ -328,6 +345,7 @@ const hf_opt hf_opts_cron_add[] = {
 };
 const hf_opt hf_opts_cron_next[] = {
     {.name = "tz",
+     .alike = "timezone|zone",
      .kind = HF_OPT_TEXT,
      .value = "ZONE",
      .help = "the time zone of the expression: Europe/Berlin; default UTC"},
@@ -365,6 +383,7 @@ const hf_opt hf_opts_lock[] = {
      .value = "K/N",
      .help = "take K of N permits: a semaphore"},
     {.name = "nonblock",
+     .alike = "try",
      .also = "nb|nonblocking",
      .letter = 'n',
      .help = "fail at once while another client holds the lock"},
@@ -413,6 +432,7 @@ const hf_opt hf_opts_lock[] = {
 };
 const hf_opt hf_opts_locks_list[] = {
     {.name = "limit",
+     .alike = "count|max",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
@@ -426,6 +446,7 @@ const hf_opt hf_opts_locks_list[] = {
 };
 const hf_opt hf_opts_locks_show[] = {
     {.name = "limit",
+     .alike = "count|max",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
@@ -464,6 +485,7 @@ const hf_opt hf_opts_worker[] = {
      .many = true,
      .help = "serve this queue instead of those in the file; may be repeated"},
     {.name = "concurrency",
+     .alike = "threads|parallel|workers",
      .letter = 'n',
      .kind = HF_OPT_INT,
      .value = "N",
@@ -511,6 +533,7 @@ const hf_opt hf_opts_bench[] = {
      .max = HF_PAYLOAD_DEFAULT,
      .help = "size of each job's payload in bytes; default 100"},
     {.name = "concurrency",
+     .alike = "threads|parallel|workers",
      .letter = 'n',
      .kind = HF_OPT_INT,
      .value = "C",

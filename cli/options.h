@@ -8,7 +8,8 @@
 
 #define HF_OPT_QUEUE                                                                     \
     {                                                                                    \
-        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .name = "queue", .alike = "topic|tube|channel", .letter = 'q',                   \
+        .kind = HF_OPT_TEXT, .value = "Q",                                               \
         .help = "the queue; \"default\" if it is not given"                              \
     }
 #define HF_OPT_END                                                                       \
@@ -20,6 +21,7 @@
  * (cli/common/job_options.h). */
 #define HF_OPTS_OF_JOBS                                                                  \
     {.name = "max-attempts",                                                             \
+     .alike = "retries|retry|attempts|max-retries|max-retry",                            \
      .kind = HF_OPT_INT,                                                                 \
      .value = "N",                                                                       \
      .min = 1,                                                                           \

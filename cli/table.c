@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+bool hf_words_have(const char *words, const char *word, size_t len)
+{
+    while (words != NULL) {
+        size_t here = strcspn(words, "|");
+        if (here == len && memcmp(words, word, len) == 0)
+            return true;
+        words = words[here] == '\0' ? NULL : words + here + 1;
+    }
+    return false;
+}
+
 /* ---- commands ---- */
 
 const hf_command *hf_command_find(const hf_command *commands, const char *name)
@@ -35,23 +46,9 @@ bool hf_command_group(const hf_command *commands, const char *path)
 
 /* ---- options ---- */
 
-/* Is it one of the words in "a|b|c"? */
-static bool is_word_of(const char *words, const char *name, size_t len)
-{
-    for (;;) {
-        size_t here = strcspn(words, "|");
-        if (here == len && memcmp(words, name, len) == 0)
-            return true;
-        if (words[here] == '\0')
-            return false;
-        words += here + 1;
-    }
-}
-
 static bool is_called(const hf_opt *opt, const char *name, size_t len)
 {
-    return is_word_of(opt->name, name, len) ||
-           (opt->also != NULL && is_word_of(opt->also, name, len));
+    return hf_words_have(opt->name, name, len) || hf_words_have(opt->also, name, len);
 }
 
 static const hf_opt *find_in(const hf_opt *opts, const char *name, size_t len,

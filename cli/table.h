@@ -30,6 +30,7 @@ typedef struct hf_opt {
     const char *choices; /* words with '|' between */
     bool many;           /* may be given again */
     bool hidden;
+    const char *alike; /* what others call it, with '|' between: it is suggested then */
     const char *help;
 } hf_opt;
 
@@ -43,15 +44,20 @@ typedef struct hf_command {
                      none of them is an option */
     bool bare;    /* needs no configuration: it is not read */
     bool hidden;
-    const char *section;  /* where --help lists it */
-    const char *help;     /* one line */
-    const char *more;     /* paragraphs for its own --help; may be NULL */
+    int core;            /* its place in the list that `holdfast` alone prints; 0: none */
+    const char *alike;   /* what others call it, with '|' between: it is suggested then */
+    const char *section; /* where --help lists it */
+    const char *help;    /* one line */
+    const char *more;    /* paragraphs for its own --help; may be NULL */
     const char *examples; /* lines for a shell; a test runs each. NULL if it is hidden */
 } hf_command;
 
 /* The tables of commands.c. Commands end with one that has no name. */
 const hf_command *hf_commands(void);
 const hf_opt *hf_common_opts(void);
+
+/* Whether the `len` characters at `word` are one of the words in "a|b|c"; NULL: none. */
+bool hf_words_have(const char *words, const char *word, size_t len);
 
 /* The command of this whole name, or NULL. */
 const hf_command *hf_command_find(const hf_command *commands, const char *name);

@@ -40,7 +40,8 @@ int hf_cmd_check(hf_cli *cli)
         return print_reference(cli);
     const char *file = cli->config->file;
     if (file == NULL)
-        return hf_cli_say(cli, HF_EXIT_USAGE, "", "check: expected -c FILE, found none");
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "missing -c FILE (usage: holdfast check -c FILE)");
     hf_err err = check_tls(cli, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);

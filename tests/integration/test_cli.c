@@ -49,7 +49,8 @@ typedef struct bad {
 } bad;
 
 static const bad bad_inputs[] = {
-    {"", NULL, 64, "usage: holdfast COMMAND"},
+    {"-c none", NULL, 64, "missing COMMAND (usage: holdfast COMMAND [OPTIONS])"},
+    {"job show", NULL, 64, "holdfast: missing ID (usage: holdfast job show ID)"},
     {"queue", NULL, 64, "usage: holdfast queue COMMAND"},
     {"enqeue t", NULL, 64,
      "holdfast: expected a command, found 'enqeue' (did you mean 'enqueue'?)"},
@@ -96,7 +97,7 @@ static const bad bad_inputs[] = {
      "found '5'"},
     {"job list @ --after x", NULL, 64, "--after: expected --state with it, found none"},
     {"job list @ --state gone", NULL, 64, "--state: expected one of"},
-    {"check", NULL, 64, "check: expected -c FILE, found none"},
+    {"check", NULL, 64, "missing -c FILE (usage: holdfast check -c FILE)"},
     {"help nothing", NULL, 64, "expected a command, found 'nothing'"},
 
     {"enqueue t @ --id a{b", NULL, 65, "holdfast: expected a job's id (1 to 128 "},
@@ -596,6 +597,9 @@ static void the_script_is_printed_as_redis_runs_it(void **state)
 static void help_goes_to_standard_output_and_knows_every_command(void **state)
 {
     (void)state;
+    hf_try_run("", 0);
+    assert_string_equal(fixture->err, "");
+    hf_try_has(fixture->out, "holdfast help lists all commands");
     hf_try_run("--help", 0);
     hf_try_has(fixture->out, "enqueue TYPE [PAYLOAD|-]");
     hf_try_run("help queue", 0);

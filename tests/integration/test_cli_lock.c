@@ -107,7 +107,7 @@ static void bad_words_are_refused(void **state)
         const char *line, *says;
         int code;
     } cases[] = {
-        {"lock @ a", "expected 'lock ", 64},
+        {"lock @ a", "missing COMMAND (usage: holdfast lock ", 64},
         {"lock @ a,b true", "'a' and 'b' cannot be taken together", 64},
         {"lock @ t/a,u/b true", "cannot be taken together", 64},
         {"lock @ a,, true", "expected a lock's name", 65},

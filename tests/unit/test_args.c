@@ -103,7 +103,7 @@ static void letters_without_a_value_may_be_joined(void **state)
     hf_argv_done(&l.args);
     assert_refused("one -fx a", "expected an option of 'one', found '-x'");
     assert_refused("one -ff a", "--fast: expected it once, found it again");
-    assert_refused("one a -fn", "--count: expected N, found nothing");
+    assert_refused("one a -fn", "--count: missing N (usage: --count N)");
 }
 
 static void an_option_may_have_other_names(void **state)
@@ -190,7 +190,7 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("nothing", "expected a command, found 'nothing'");
     assert_refused("two lst",
                    "expected a command, found 'two lst' (did you mean 'two list'?)");
-    assert_refused("one", "expected 'one A [B]', found 'one'");
+    assert_refused("one", "missing A (usage: holdfast one A [B])");
     assert_refused("one a b c", "expected nothing more after 'one A [B]', found 'c'");
     assert_refused("one a --fasst",
                    "expected an option of 'one', found '--fasst' (did you mean "
@@ -200,8 +200,8 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("--fast one a",
                    "expected a command before its options, found '--fast'");
     assert_refused("one a --fast=1", "--fast: expected no value, found '1'");
-    assert_refused("one a --in", "--in: expected D, found nothing");
-    assert_refused("one a -n", "--count: expected N, found nothing");
+    assert_refused("one a --in", "--in: missing D (usage: --in D)");
+    assert_refused("one a -n", "--count: missing N (usage: --count N)");
     assert_refused("one a -n 10", "--count: expected an integer from 1 to 9, found '10'");
     assert_refused("one a -n 1 -n 2", "--count: expected it once, found it again");
     assert_refused("one a --in 10",
