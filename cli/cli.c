@@ -1,6 +1,7 @@
 /* cli.c - see cli.h. */
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,10 @@ static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint
     if (*hint == '\0' && code == HF_EXIT_USAGE)
         hint = usage_hint(cli->args, usage, sizeof usage);
     hf_text_plain(message); /* one line, even if Redis or a file sent several */
+    if (!cli->json && code == 128 + SIGINT && isatty(STDERR_FILENO) == 1) {
+        fprintf(stderr, "holdfast: %s", message); /* the shell ends the line after ^C */
+        return;
+    }
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);
         if (*hint != '\0' &&

@@ -1,6 +1,9 @@
 /* exit.c - see exit.h. */
 #include "cli/exit.h"
 
+#include <errno.h>
+#include <signal.h>
+
 hf_exit hf_exit_code(hf_err err)
 {
     switch (err) {
@@ -46,6 +49,11 @@ hf_exit hf_exit_code(hf_err err)
     default: /* HF_PROTO, HF_REDIS, HF_NOMEM, ... and errors that are not listed yet */
         return HF_EXIT_BUG;
     }
+}
+
+hf_exit hf_exit_of_output(int error)
+{
+    return error == EPIPE ? (hf_exit)(128 + SIGPIPE) : HF_EXIT_OUTPUT;
 }
 
 const char *hf_exit_hint(hf_err err)

@@ -274,6 +274,7 @@ void hf_help_manual(FILE *file)
           "a file that cannot be opened\n"
           ".TP\n69\nRedis cannot be reached, or is too old\n"
           ".TP\n70\na bug\n"
+          ".TP\n73\na file or the standard output cannot be written\n"
           ".TP\n74\naccepted, but too few replicas of Redis have it\n"
           ".TP\n75\ntry again later\n"
           ".TP\n77\nwrong password, or no permission\n"

@@ -10,11 +10,8 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "cli/stop.h"
 #include "holdfast/minder.h"
-
-/* The code a shell reports for a program that SIGPIPE ended. We ignore SIGPIPE and exit
- * so. */
-enum { EXIT_PIPE = 128 + SIGPIPE };
 
 /* Nothing is done, unless all of it could be written. */
 static int flush_output(const hf_cli *cli, int code)
@@ -23,9 +20,11 @@ static int flush_output(const hf_cli *cli, int code)
         return code;
     /* errno may be of a later call than the one that failed; the pipe itself is asked. */
     struct pollfd out = {.fd = STDOUT_FILENO};
-    if (errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0))
-        return EXIT_PIPE;
-    return hf_cli_say(cli, HF_EXIT_BUG, "", "standard output cannot be written: %s",
+    bool broken = poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+    hf_exit unwritten = hf_exit_of_output(broken ? EPIPE : errno);
+    if (unwritten != HF_EXIT_OUTPUT || code == HF_EXIT_OUTPUT) /* the command has told */
+        return (int)unwritten;
+    return hf_cli_say(cli, unwritten, "", "standard output cannot be written: %s",
                       strerror(errno));
 }
 
@@ -75,7 +74,7 @@ static bool wants_json(int argc, char **argv)
 static void end_by_signal(int code)
 {
     int number = code - 128;
-    if (number != SIGINT && number != SIGTERM)
+    if (number != SIGINT && number != SIGTERM && number != hf_stop_asked())
         return;
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigemptyset(&action.sa_mask);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/admin/doctor.h"
+#include "cli/stop.h"
 
 /* One repair may bring another thing to light: an id in two sets, then its lock. */
 enum { REPAIRS_MAX = 5 };
@@ -20,7 +21,8 @@ static hf_err repair(hf_doctor *d)
         err = hf_doctor_queues(d);
         if (err == HF_OK)
             err = hf_doctor_workers(d);
-    } while (err == HF_OK && d->repaired > before && ++pass < REPAIRS_MAX);
+    } while (err == HF_OK && d->repaired > before && ++pass < REPAIRS_MAX &&
+             hf_stop_asked() == 0);
     d->fix = false;
     return err;
 }
@@ -40,7 +42,7 @@ static void sum_up(const hf_doctor *d, bool fixed)
            fixed ? " left" : "");
     if (d->repairable > 0)
         printf(", %zu of which `holdfast doctor --fix` repairs", d->repairable);
-    putchar('\n');
+    puts(hf_stop_asked() != 0 ? ", then it was stopped" : "");
 }
 
 /* A Redis that refuses writes is looked at all the same. */
@@ -52,6 +54,7 @@ static bool refuses_writes(hf_err err)
 static int examine(hf_doctor *d)
 {
     bool fix = hf_argv_has(d->cli->args, "fix");
+    hf_stop_start();
     hf_err err = hf_doctor_server(d);
     if (err == HF_OK && fix)
         err = repair(d);
@@ -61,13 +64,14 @@ static int examine(hf_doctor *d)
     }
     if (err == HF_OK)
         err = look(d);
+    hf_stop_end();
     if (err != HF_OK) {
         hf_progress_end(&d->progress);
         return hf_cli_fail(d->cli, err, d->cli->detail);
     }
     if (!d->cli->json)
         sum_up(d, fix);
-    return d->found > 0 ? HF_EXIT_NO : HF_EXIT_OK;
+    return hf_stop_code(d->found > 0 ? HF_EXIT_NO : HF_EXIT_OK);
 }
 
 int hf_cmd_doctor(hf_cli *cli)

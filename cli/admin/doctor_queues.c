@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "cli/admin/doctor.h"
+#include "cli/stop.h"
 
 enum { SCHEDULES = 1000 }; /* of a queue: so many are looked at */
 
@@ -43,7 +44,7 @@ static bool on_progress(size_t done, size_t total, void *arg)
     hf_doctor *d = arg;
     d->progress.total = total;
     hf_progress_show(&d->progress, done, done);
-    return true;
+    return hf_stop_asked() == 0;
 }
 
 static const char *plural(int64_t n, const char *one, const char *many)
@@ -132,7 +133,7 @@ static hf_err look_at_queue(hf_doctor *d, const char *name)
 static hf_err look_at_each(hf_doctor *d, char *const *names, size_t n)
 {
     hf_err err = HF_OK;
-    for (size_t i = 0; i < n && err == HF_OK; i++) {
+    for (size_t i = 0; i < n && err == HF_OK && hf_stop_asked() == 0; i++) {
         if (!hf_name_ok(names[i]))
             continue;
         hf_doctor_begin(d, names[i]);

@@ -3,25 +3,13 @@
 
 #include <stdio.h>
 
-#include "base/base.h"
 #include "cli/out.h"
-
-static const int numbers[] = {SIGINT, SIGTERM};
-static volatile sig_atomic_t caught;
-
-static void on_signal(int number)
-{
-    caught = number;
-}
+#include "cli/stop.h"
 
 void hf_slices_start(hf_slices *slices, const char *what)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     *slices = (hf_slices){.what = what};
-    sigemptyset(&action.sa_mask);
-    caught = 0;
-    for (size_t i = 0; i < HF_COUNT(numbers); i++)
-        (void)sigaction(numbers[i], &action, &slices->before[i]); /* they exist */
+    hf_stop_start();
 }
 
 bool hf_slices_progress(size_t done, size_t total, void *arg)
@@ -31,7 +19,7 @@ bool hf_slices_progress(size_t done, size_t total, void *arg)
         hf_progress_start(&slices->bar, slices->what, total);
     slices->begun = true;
     hf_progress_show(&slices->bar, done, done);
-    slices->cut = caught != 0;
+    slices->cut = hf_stop_asked() != 0;
     return !slices->cut;
 }
 
@@ -48,19 +36,12 @@ void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,
                complete ? "" : ", then it was stopped");
 }
 
-static int let_go(hf_slices *slices)
-{
-    hf_progress_end(&slices->bar);
-    for (size_t i = 0; i < HF_COUNT(numbers); i++)
-        (void)sigaction(numbers[i], &slices->before[i], NULL);
-    return caught == 0 ? HF_EXIT_OK : 128 + (int)caught;
-}
-
 int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_slices_words *words,
                   hf_err err, size_t n)
 {
-    int code = let_go(slices);
+    hf_progress_end(&slices->bar);
+    hf_stop_end();
     if (err == HF_OK || n > 0)
         hf_slices_tell(cli, words, n, err == HF_OK && !slices->cut);
-    return err == HF_OK ? code : hf_cli_fail(cli, err, cli->detail);
+    return err == HF_OK ? hf_stop_code(HF_EXIT_OK) : hf_cli_fail(cli, err, cli->detail);
 }

@@ -1,10 +1,9 @@
-/* slices.h - work in slices, with a progress bar on a terminal and none in a pipe. INT or
- * TERM (^C) ends the work after the current slice, and the command still reports what it
- * did. A second signal ends the command at once. */
+/* slices.h - work in slices, with a progress bar on a terminal and none in a pipe. INT
+ * (^C), TERM or HUP ends the work after the current slice, and the command still reports
+ * what it did (cli/stop.h). */
 #ifndef HF_CLI_COMMON_SLICES_H
 #define HF_CLI_COMMON_SLICES_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,7 +14,6 @@ typedef struct hf_slices {
     hf_progress bar;
     const char *what; /* "jobs" */
     bool begun, cut;  /* cut: it was ended before it was complete */
-    struct sigaction before[2];
 } hf_slices;
 
 void hf_slices_start(hf_slices *slices, const char *what);

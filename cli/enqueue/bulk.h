@@ -42,9 +42,10 @@ typedef struct hf_bulk_opts {
     void *arg;
 } hf_bulk_opts;
 
-/* HF_OK: every line was sent. HF_INVALID, HF_TOOBIG (a line, or more than one block with
- * atomic), HF_SYSTEM (the file cannot be read), HF_NOMEM: `detail` says "FILE:LINE: ...",
- * and nothing of the open blocks was sent. Else what `send` gave, and `detail` is "". */
+/* HF_OK: every line was sent. HF_CANCEL: a signal asked to stop (cli/stop.h). HF_INVALID,
+ * HF_TOOBIG (a line, or more than one block with atomic), HF_SYSTEM (the file cannot be
+ * read), HF_NOMEM: `detail` says "FILE:LINE: ...". Else what `send` gave, and `detail` is
+ * "". Unless it is HF_OK, nothing more of the open blocks was sent. */
 HF_MUSTCHECK hf_err hf_bulk_read(const hf_bulk_opts *opts,
                                  char detail[HF_BULK_DETAIL_SIZE]);
 

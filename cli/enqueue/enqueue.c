@@ -20,6 +20,7 @@
 #include "cli/enqueue/bulk.h"
 #include "cli/limits.h"
 #include "cli/out.h"
+#include "cli/stop.h"
 
 enum { KEEP_MS = 60000 }; /* with --result */
 
@@ -233,7 +234,8 @@ typedef struct sender {
     hf_producer *producer;
     hf_progress progress;
     bool atomic;
-    uint64_t accepted, bytes_read;
+    int out_error; /* errno of the ids that could not be printed; 0: all were */
+    uint64_t accepted, unsure, bytes_read;
     hf_enqueue_result *results; /* HF_BATCH_JOBS of them */
     char detail[HF_DETAIL_SIZE];
 } sender;
@@ -268,32 +270,44 @@ static hf_err check_atomic(sender *s, const hf_bulk_block *block)
     return HF_INVALID;
 }
 
-/* Of a queue with shards a part may be. */
-static size_t count_accepted(const sender *s, size_t n)
+/* It is in Redis: its id is printed. */
+static bool has_id(hf_err err)
 {
-    size_t accepted = 0;
-    for (size_t i = 0; i < n; i++)
-        accepted += is_there(s->results[i].err);
-    return accepted;
+    return is_there(err) || err == HF_UNCONFIRMED;
+}
+
+/* Also after a fault: of a queue with shards a part may be accepted. A signal that ends
+ * the command finds whole lines. */
+static void take_answers(sender *s, const hf_bulk_block *block, hf_err err)
+{
+    hf_progress_end(&s->progress); /* the ids may go to the same terminal */
+    for (size_t i = 0; i < block->n; i++) {
+        hf_err answer = s->results[i].err;
+        s->accepted += is_there(answer);
+        s->unsure += err == HF_UNSURE && answer == HF_UNSURE;
+        if (has_id(answer))
+            print_id(s->cli, &block->jobs[i], &s->results[i]);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout))
+        s->out_error = errno;
 }
 
 static hf_err on_block(const hf_bulk_block *block, void *arg)
 {
     sender *s = arg;
+    if (hf_stop_asked() != 0)
+        return HF_CANCEL;
     hf_err err = s->atomic ? check_atomic(s, block) : HF_OK;
     for (size_t i = 0; i < block->n; i++)
         s->results[i].err = HF_UNSURE; /* it may not come to an answer */
     if (err == HF_OK)
         err = hf_enqueue_numbered(s->producer, block->jobs, block->n, block->number,
                                   block->first, s->results, s->detail);
-    s->accepted += count_accepted(s, block->n);
-    if (err != HF_OK)
-        return err;
-    hf_progress_end(&s->progress); /* the ids may go to the same terminal */
-    for (size_t i = 0; i < block->n; i++)
-        print_id(s->cli, &block->jobs[i], &s->results[i]);
+    take_answers(s, block, err);
+    if (err == HF_OK && s->out_error != 0)
+        return HF_CANCEL;
     hf_progress_show(&s->progress, s->bytes_read, s->accepted);
-    return HF_OK;
+    return err;
 }
 
 static void on_progress(uint64_t bytes_read, void *arg)
@@ -364,19 +378,51 @@ static int open_producer(const hf_cli *cli, sender *s)
     return HF_EXIT_OK;
 }
 
+enum { REST_SIZE = 192 };
+
+/* How far it came, and how to continue. */
+static void say_rest(const sender *s, hf_err err, char out[REST_SIZE])
+{
+    char unsure[40] = "";
+    if (s->unsure > 0)
+        snprintf(unsure, sizeof unsure, ", %" PRIu64 " may have been", s->unsure);
+    if (err == HF_OK)
+        snprintf(out, REST_SIZE, "all %" PRIu64 " jobs were accepted", s->accepted);
+    else if (s->accepted == 0 && err != HF_UNSURE && err != HF_UNCONFIRMED)
+        snprintf(out, REST_SIZE, "nothing was accepted");
+    else
+        snprintf(out, REST_SIZE, "%" PRIu64 " jobs were accepted%s; go on with --run %s",
+                 s->accepted, unsure, hf_producer_id(s->producer));
+}
+
+/* A signal asked to stop. */
+static int tell_stop(const sender *s, hf_err err)
+{
+    char rest[REST_SIZE];
+    say_rest(s, err, rest);
+    return hf_cli_say(s->cli, (hf_exit)hf_stop_code(HF_EXIT_OK), "", "stopped by %s (%s)",
+                      hf_stop_name(), rest);
+}
+
+static int tell_output(const sender *s)
+{
+    char rest[REST_SIZE];
+    say_rest(s, HF_CANCEL, rest);
+    return hf_cli_say(s->cli, hf_exit_of_output(s->out_error), "",
+                      "standard output cannot be written: %s (%s)",
+                      strerror(s->out_error), rest);
+}
+
 /* One line: the fault, the state of the blocks before, and how to continue. */
 static int tell_fault(const sender *s, hf_err err, const char *what)
 {
-    char rest[128];
+    char rest[REST_SIZE];
     const char *sentence = hf_err_text(err);
     bool theirs = err == HF_INVALID || err == HF_TOOBIG || err == HF_SYSTEM;
     bool whole = theirs || err == HF_TIMEOUT || strcmp(what, sentence) == 0;
     hf_exit code = theirs ? HF_EXIT_DATA : hf_exit_code(err);
-    if (s->accepted == 0 && err != HF_UNSURE && err != HF_UNCONFIRMED)
-        snprintf(rest, sizeof rest, "nothing was accepted");
-    else
-        snprintf(rest, sizeof rest, "%" PRIu64 " jobs were accepted; go on with --run %s",
-                 s->accepted, hf_producer_id(s->producer));
+    code = (hf_exit)hf_stop_code(code);
+    say_rest(s, err, rest);
     if (*what == '\0')
         return hf_cli_say(s->cli, code, hf_exit_hint(err), "%s (%s)", sentence, rest);
     return hf_cli_say(s->cli, code, hf_exit_hint(err), "%s%s%s (%s)",
@@ -395,8 +441,14 @@ static int read_file(const hf_cli *cli, sender *s, int fd)
                                .send = on_block,
                                .progress = on_progress,
                                .arg = s};
+    hf_stop_start();
     hf_err err = hf_bulk_read(&opts, detail);
+    hf_stop_end();
     hf_progress_end(&s->progress);
+    if (s->out_error != 0 && (err == HF_CANCEL || err == HF_OK))
+        return tell_output(s);
+    if (err == HF_CANCEL || (err == HF_OK && hf_stop_asked() != 0))
+        return tell_stop(s, err);
     if (err == HF_OK)
         return HF_EXIT_OK;
     return tell_fault(s, err, detail[0] != '\0' ? detail : s->detail);

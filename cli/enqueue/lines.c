@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/stop.h"
+
 enum { CHUNK_BYTES = 256 << 10 };
 
 void hf_lines_init(hf_lines *lines, int fd)
@@ -28,6 +30,8 @@ static hf_err read_more(hf_lines *lines)
     char *room = hf_buf_room(&lines->buf, CHUNK_BYTES);
     if (room == NULL)
         return hf_buf_err(&lines->buf);
+    if (!hf_stop_until_readable(lines->fd))
+        return HF_CANCEL;
     ssize_t n;
     do {
         n = read(lines->fd, room, CHUNK_BYTES);

@@ -23,7 +23,8 @@ void hf_lines_init(hf_lines *lines, int fd);
 void hf_lines_done(hf_lines *lines);
 
 /* HF_OK: a line without its end, borrowed until the next call; HF_GONE: there is none any
- * more; HF_TOOBIG; HF_NOMEM; HF_SYSTEM with errno. */
+ * more; HF_CANCEL: a signal asked to stop (cli/stop.h); HF_TOOBIG; HF_NOMEM; HF_SYSTEM
+ * with errno. */
 HF_MUSTCHECK hf_err hf_lines_next(hf_lines *lines, const char **text, size_t *len);
 
 #endif

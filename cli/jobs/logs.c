@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -12,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/jobs/job_find.h"
 #include "cli/out.h"
+#include "cli/stop.h"
 
 enum { LOOK_AGAIN_MS = 500, CHARACTER = 4 /* bytes */ };
 
@@ -144,7 +144,6 @@ static void on_part(const hf_log_part *part, void *arg)
 /* Until the job is gone or dead. */
 static int show(const hf_cli *cli, hf_admin *admin)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
     hf_job_info job = {HF_JOB_INFO_INIT};
     hf_log_place place = {HF_LOG_PLACE_INIT};
     bool follow = hf_argv_has(cli->args, "follow");
@@ -155,14 +154,15 @@ static int show(const hf_cli *cli, hf_admin *admin)
                  .json = cli->json,
                  .plain = isatty(STDOUT_FILENO) == 1,
                  .holds = follow};
+    hf_stop_start();
     hf_err err =
         hf_admin_logs(admin, job.queue, job.id, &place, on_part, &p, cli->detail);
-    while (err == HF_OK && follow && !place.ended && fflush(stdout) == 0) {
-        (void)nanosleep(&pause, NULL);
+    while (err == HF_OK && follow && !place.ended && fflush(stdout) == 0 &&
+           hf_stop_pause(LOOK_AGAIN_MS))
         err = hf_admin_logs(admin, job.queue, job.id, &place, on_part, &p, cli->detail);
-    }
+    hf_stop_end();
     print_held(&p);
-    return err == HF_OK || err == HF_GONE ? HF_EXIT_OK
+    return err == HF_OK || err == HF_GONE ? hf_stop_code(HF_EXIT_OK)
                                           : hf_cli_fail(cli, err, cli->detail);
 }
 

@@ -203,16 +203,6 @@ static void a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe(void **state)
     assert_string_equal(fixture->out, "q: 0 jobs removed\n");
 }
 
-/* Whether a process has a handler for ^C. */
-static bool catches_int(pid_t pid)
-{
-    char path[64], status[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    const char *at = strstr(hf_read_file(path, status, sizeof status), "SigCgt:");
-    return at != NULL &&
-           (strtoull(at + strlen("SigCgt:"), NULL, 16) & (1ULL << (SIGINT - 1))) != 0;
-}
-
 static void
 a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came(void **state)
 {
@@ -220,12 +210,14 @@ a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came(void 
     put_many("q", MANY);
     hf_cli_fixture_at_terminal(fixture, &terminal, "queue purge q @", NULL);
     EVENTUALLY(15000, hf_terminal_shows(&terminal, " [y/N] "));
-    assert_false(catches_int(terminal.pid)); /* at the question ^C just ends it */
+    assert_false(
+        hf_pid_catches(terminal.pid, SIGINT)); /* at the question ^C just ends it */
     hf_fixture_signal(&fixture->redis, SIGSTOP);
     hf_terminal_type(&terminal, "yes\n");
-    EVENTUALLY(15000, catches_int(terminal.pid));
+    EVENTUALLY(15000, hf_pid_catches(terminal.pid, SIGINT));
     hf_terminal_type(&terminal, "\003");
-    EVENTUALLY(15000, !catches_int(terminal.pid)); /* it has been caught, once */
+    EVENTUALLY(15000,
+               !hf_pid_catches(terminal.pid, SIGINT)); /* it has been caught, once */
     hf_fixture_signal(&fixture->redis, SIGCONT);
     assert_int_equal(hf_terminal_end(&terminal, 15000), 128 + SIGINT);
     hf_try_has(terminal.text, " jobs removed, then it was stopped\r\n");

@@ -27,16 +27,16 @@ static void closed_streams_are_no_sockets(void **state)
         const char *words;
         int code;
     } cases[] = {
-        {"job show one >&- 2>/dev/null", 70},
-        {"job list >&- 2>&-", 70},
-        {"job list --json <&- >&- 2>&-", 70},
+        {"job show one >&- 2>/dev/null", 73},
+        {"job list >&- 2>&-", 73},
+        {"job list --json <&- >&- 2>&-", 73},
         {"queue list <&- >/dev/null", 0},
         {"queue purge q --yes <&- 2>&- >/dev/null", 0},
         {"job show none <&- 2>&- >/dev/null", 1},
-        {"job cancel one <&- 2>&- >&-", 70},
-        {"queue purge q --yes >&- 2>&-", 70},
+        {"job cancel one <&- 2>&- >&-", 73},
+        {"queue purge q --yes >&- 2>&-", 73},
         {"job delete one <&- >&- 2>&-", 64},
-        {"doctor >&- 2>&-", 70},
+        {"doctor >&- 2>&-", 73},
     };
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cases); i++) {

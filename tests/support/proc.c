@@ -177,3 +177,12 @@ pid_t hf_fork_as(pid_t number)
     }
     return 0;
 }
+
+bool hf_pid_catches(pid_t pid, int signal)
+{
+    char path[64], status[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const char *at = strstr(hf_read_file(path, status, sizeof status), "SigCgt:");
+    return at != NULL &&
+           (strtoull(at + strlen("SigCgt:"), NULL, 16) & (1ULL << (signal - 1))) != 0;
+}

@@ -50,6 +50,9 @@ void hf_env_add(const char *pair);
 /* True while a process of that pid exists and is no zombie. */
 bool hf_pid_alive(pid_t pid);
 
+/* Whether a process has a handler for a signal. */
+bool hf_pid_catches(pid_t pid, int signal);
+
 /* Forks a child that has this number, leads a group, and ends after 30 s. 0: the system
  * does not give that number away. */
 pid_t hf_fork_as(pid_t number);

@@ -20,7 +20,10 @@ enum { READ_MS = 2 };
 static _Noreturn void become(const char *const *args, const char *const *env,
                              const char *dir, pid_t parent)
 {
-    (void)signal(SIGPIPE, SIG_DFL);
+    /* What is ignored stays so in a new program: here, in the background, with nohup. */
+    static const int ignored[] = {SIGPIPE, SIGINT, SIGQUIT, SIGHUP};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        (void)signal(ignored[i], SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || chdir(dir) != 0)
         _exit(127);
