@@ -15,7 +15,7 @@
 #include "cli/out.h"
 #include "config/nodes.h"
 
-enum { MESSAGE_SIZE = 2048, HINT_SIZE = 64 };
+enum { MESSAGE_SIZE = 2048, HINT_SIZE = 64, PRINT_MS = 100 };
 
 /* ---- saying what went wrong ---- */
 
@@ -32,6 +32,29 @@ static const char *usage_hint(const hf_argv *args, char *hint, size_t size)
     return hint;
 }
 
+void hf_cli_print(const hf_cli *cli, const char *lines)
+{
+    if (cli->writer == NULL) {
+        fputs(lines, stderr);
+        return;
+    }
+    hf_writer_put(cli->writer, lines, strlen(lines));
+    (void)hf_writer_flush(cli->writer, PRINT_MS);
+}
+
+void hf_cli_print_json(const hf_cli *cli, json_t *object)
+{
+    hf_buf text;
+    char *line = hf_out_line(object);
+    hf_buf_init(&text, HF_WRITER_MAX);
+    hf_buf_printf(&text, "%s\n", line == NULL ? "{\"error\":\"out of memory\"}" : line);
+    if (hf_buf_err(&text) == HF_OK)
+        hf_cli_print(cli, text.data);
+    hf_buf_done(&text);
+    free(line);
+    json_decref(object);
+}
+
 static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint,
                    char *message)
 {
@@ -45,10 +68,12 @@ static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint
         return;
     }
     if (!cli->json) {
-        fprintf(stderr, "holdfast: %s\n", message);
-        if (*hint != '\0' &&
-            isatty(STDERR_FILENO) == 1) /* for a user at a terminal, not for a log */
-            fprintf(stderr, "  %s\n", hint);
+        char lines[2 * MESSAGE_SIZE];
+        /* the hint for a user at a terminal, not for a log */
+        bool hinted = *hint != '\0' && isatty(STDERR_FILENO) == 1;
+        snprintf(lines, sizeof lines, hinted ? "holdfast: %s\n  %s\n" : "holdfast: %s\n",
+                 message, hint);
+        hf_cli_print(cli, lines);
         return;
     }
     json_t *object =
@@ -57,7 +82,7 @@ static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint
         (void)json_object_set_new(object, "name", json_string(hf_err_name(err)));
     if (object != NULL)
         (void)json_object_set_new(object, "hint", hf_out_text(hint));
-    hf_out_json(stderr, object);
+    hf_cli_print_json(cli, object);
 }
 
 int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail)

@@ -3,10 +3,12 @@
 #ifndef HF_CLI_CLI_H
 #define HF_CLI_CLI_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "cli/args.h"
 #include "cli/exit.h"
+#include "cli/writer.h"
 #include "config/config.h"
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
@@ -18,6 +20,8 @@ typedef struct hf_cli {
      * where the URL has a password of its own. */
     hf_server_opts server;
     bool json;
+    hf_writer
+        *writer;  /* borrowed; of standard error while nothing may wait for it, or NULL */
     char *detail; /* HF_DETAIL_SIZE bytes: why the last call of an hf_admin failed */
 } hf_cli;
 
@@ -38,6 +42,11 @@ int hf_cli_put_over(hf_cli *cli);
 int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail);
 int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* One or more whole lines on standard error. With a writer it waits only a moment, for
+ * the order of what this process and its child print. */
+void hf_cli_print(const hf_cli *cli, const char *lines);
+void hf_cli_print_json(const hf_cli *cli, json_t *object); /* takes the object */
 
 /* HF_EXIT_OK if it is a name, or NULL (it was not given); else it is said. `what`: "a
  * queue's name". */

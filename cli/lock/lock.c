@@ -356,6 +356,16 @@ static void close_fds(hf_lock_run *run)
     hf_terminal_done(&run->terminal);
 }
 
+/* One line of standard error, where lines are missing. */
+static void tell_gap(hf_buf *out, uint64_t lines, void *arg)
+{
+    const hf_cli *cli = arg;
+    hf_buf_printf(out,
+                  cli->json ? "{\"note\":\"%" PRIu64 " lines are missing\"}\n"
+                            : "holdfast: %" PRIu64 " lines are missing\n",
+                  lines);
+}
+
 int hf_cmd_lock(hf_cli *cli)
 {
     lock_options o = {.opts = {HF_LOCK_OPTS_INIT}};
@@ -375,12 +385,16 @@ int hf_cmd_lock(hf_cli *cli)
     if (code == HF_EXIT_OK && !open_fds(&run))
         code = hf_cli_say(cli, HF_EXIT_BUG, "", "cannot prepare: %s", strerror(errno));
     hf_terminal_find(&run.terminal);
+    if (code == HF_EXIT_OK) /* without one, a message waits for its stream */
+        cli->writer = hf_writer_open(STDERR_FILENO, tell_gap, cli);
     if (code == HF_EXIT_OK)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
         code = with_client(&run, locks, &o);
     hf_lock_client_close(locks, NULL, NULL);
     close_fds(&run);
+    hf_writer_close(cli->writer, 0); /* each message has waited for it */
+    cli->writer = NULL;
     free(o.text);
     if (run.by_signal)
         hf_signals_unblock(&run.signals); /* we end as it did, where main() does that */

@@ -57,15 +57,17 @@ void hf_lock_run_wait(const hf_lock_run *run, int ms)
 
 void hf_lock_run_note(const hf_lock_run *run, const char *format, ...)
 {
-    char text[NOTE_SIZE];
+    char text[NOTE_SIZE], line[NOTE_SIZE + 16];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (run->cli->json)
-        hf_out_json(stderr, json_pack("{s:o}", "note", hf_out_text(text)));
-    else
-        (void)fprintf(stderr, "holdfast: %s\n", text);
+    if (run->cli->json) {
+        hf_cli_print_json(run->cli, json_pack("{s:o}", "note", hf_out_text(text)));
+        return;
+    }
+    (void)snprintf(line, sizeof line, "holdfast: %s\n", text);
+    hf_cli_print(run->cli, line);
 }
 
 /* A process that runs as another user cannot be signalled. kill() reports this only if it

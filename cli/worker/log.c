@@ -11,7 +11,10 @@
 #include "base/text.h"
 #include "cli/out.h"
 
-enum { LINE_MAX_BYTES = 256 << 10 };
+enum {
+    LINE_MAX_BYTES = 256 << 10,
+    FLUSH_MS = 2000 /* at the end, if nobody reads the log */
+};
 
 static const char *level_name(hf_log_level level)
 {
@@ -135,45 +138,51 @@ void hf_log_format_line(hf_buf *out, hf_config_format format, int64_t unix_ms,
 
 /* ---- the log ---- */
 
-void hf_log_init(hf_log *log, FILE *file, const hf_config *config)
+static void tell_gap(hf_buf *out, uint64_t lines, void *arg)
 {
-    *log = (hf_log){.file = file};
-    int made = pthread_mutex_init(&log->lock, NULL);
-    HF_ASSERT(made == 0);
-    hf_log_reload(log, config);
+    const hf_log *log = arg;
+    const hf_log_field field = {.key = "lines", .number = (int64_t)lines};
+    hf_log_format_line(out, (hf_config_format)atomic_load(&log->format), hf_wall_ms(),
+                       HF_LOG_WARN, "lines of this log are missing", &field, 1);
+    hf_buf_text(out, "\n");
 }
 
-void hf_log_done(hf_log *log)
+bool hf_log_open(hf_log *log, int fd, const hf_config *config)
 {
-    pthread_mutex_destroy(&log->lock);
+    hf_log_reload(log, config);
+    log->writer = hf_writer_open(fd, tell_gap, log);
+    return log->writer != NULL;
+}
+
+void hf_log_close(hf_log *log)
+{
+    hf_writer_close(log->writer, FLUSH_MS);
+    log->writer = NULL;
 }
 
 void hf_log_reload(hf_log *log, const hf_config *config)
 {
-    pthread_mutex_lock(&log->lock);
-    log->level = (hf_log_level)config->log_level;
-    log->format = (hf_config_format)config->log_format;
-    pthread_mutex_unlock(&log->lock);
+    atomic_store(&log->level, (int)config->log_level);
+    atomic_store(&log->format, (int)config->log_format);
 }
 
 void hf_log_write(hf_log_level level, const char *message, const hf_log_field *fields,
                   size_t n, void *arg)
 {
-    hf_log *log = arg;
+    const hf_log *log = arg;
+    hf_config_format format = (hf_config_format)atomic_load(&log->format);
     hf_buf line;
-    pthread_mutex_lock(&log->lock);
-    if (level >= log->level) {
-        hf_buf_init(&line, LINE_MAX_BYTES);
-        hf_log_format_line(&line, log->format, hf_wall_ms(), level, message, fields, n);
-        if (hf_buf_err(&line) !=
-            HF_OK) { /* without what was too long, rather than not at all */
-            hf_buf_clear(&line);
-            hf_log_format_line(&line, log->format, hf_wall_ms(), level, message, NULL, 0);
-        }
-        hf_buf_text(&line, "\n");
-        if (hf_buf_err(&line) == HF_OK)
-            fwrite(line.data, 1, line.len, log->file);
-        hf_buf_done(&line);
+    if ((int)level < atomic_load(&log->level))
+        return;
+    hf_buf_init(&line, LINE_MAX_BYTES);
+    hf_log_format_line(&line, format, hf_wall_ms(), level, message, fields, n);
+    if (hf_buf_err(&line) !=
+        HF_OK) { /* without what was too long, rather than not at all */
+        hf_buf_clear(&line);
+        hf_log_format_line(&line, format, hf_wall_ms(), level, message, NULL, 0);
     }
-    pthread_mutex_unlock(&log->lock);
+    hf_buf_text(&line, "\n");
+    if (hf_buf_err(&line) == HF_OK)
+        hf_writer_put(log->writer, line.data, line.len);
+    hf_buf_done(&line);
 }

@@ -1,24 +1,26 @@
-/* log.h - the worker's log on standard error: one line for each thing that happened, as
- * logfmt (key=value) or as JSON, each written at once. */
+/* log.h - the worker's log on standard error: one line for each event, as logfmt
+ * (key=value) or as JSON. A thread writes the lines, so the worker never waits for the
+ * stream (cli/writer.h). */
 #ifndef HF_CLI_WORKER_LOG_H
 #define HF_CLI_WORKER_LOG_H
 
-#include <pthread.h>
-#include <stdio.h>
+#include <stdatomic.h>
 
 #include "base/buf.h"
+#include "cli/writer.h"
 #include "config/config.h"
 #include "holdfast/worker.h"
 
 typedef struct hf_log {
-    pthread_mutex_t lock;
-    FILE *file; /* borrowed */
-    hf_log_level level;
-    hf_config_format format;
+    hf_writer *writer;        /* owned */
+    atomic_int level, format; /* hf_log_level, hf_config_format */
 } hf_log;
 
-void hf_log_init(hf_log *log, FILE *file, const hf_config *config);
-void hf_log_done(hf_log *log);
+/* The log stays where it is until it is closed. False: out of memory, or of threads. */
+bool hf_log_open(hf_log *log, int fd, const hf_config *config);
+
+/* Gives a blocked stream a short time. */
+void hf_log_close(hf_log *log);
 
 /* Takes level and format of another configuration. Any thread. */
 void hf_log_reload(hf_log *log, const hf_config *config);

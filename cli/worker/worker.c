@@ -78,8 +78,10 @@ static void take_log(runner *r, const hf_config *config)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
     static const char *const formats[] = {"logfmt", "json"};
-    tell_change(r, "log.level", levels[r->log.level], levels[config->log_level]);
-    tell_change(r, "log.format", formats[r->log.format], formats[config->log_format]);
+    tell_change(r, "log.level", levels[atomic_load(&r->log.level)],
+                levels[config->log_level]);
+    tell_change(r, "log.format", formats[atomic_load(&r->log.format)],
+                formats[config->log_format]);
     hf_log_reload(&r->log, config);
 }
 
@@ -252,7 +254,11 @@ int hf_cmd_worker(hf_cli *cli)
     set_up_memory();
     hf_heed_children();
     block_signals(&r);
-    hf_log_init(&r.log, stderr, cli->config);
+    if (!hf_log_open(&r.log, STDERR_FILENO, cli->config)) {
+        hf_worker_setup_done(&setup);
+        return hf_cli_fail(cli, HF_SYSTEM, "the thread of the log cannot be started");
+    }
+    cli->writer = r.log.writer;
     hf_err err = make_worker(&r, &setup, detail);
     hf_service_open(&r.service, r.worker, &r.log, setup.opts.concurrency);
     hf_worker_setup_done(&setup);
@@ -261,6 +267,8 @@ int hf_cmd_worker(hf_cli *cli)
     hf_service_close(&r.service);
     hf_config_free(r.given);
     hf_worker_free(r.worker);
-    hf_log_done(&r.log);
-    return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
+    code = err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
+    cli->writer = NULL;
+    hf_log_close(&r.log);
+    return code;
 }

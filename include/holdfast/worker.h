@@ -126,7 +126,8 @@ typedef struct hf_log_field {
     int64_t number;
 } hf_log_field;
 
-/* Called from any of the worker's threads, one at a time. All arguments are borrowed. */
+/* Called from any of the worker's threads, one at a time. All arguments are borrowed. The
+ * worker stands still until it returns: it must not wait for a pipe or a disk. */
 typedef void (*hf_log_fn)(hf_log_level level, const char *message,
                           const hf_log_field *fields, size_t n, void *arg);
 

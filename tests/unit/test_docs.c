@@ -332,6 +332,8 @@ static void every_message_of_the_worker_is_explained(void **state)
         glob(HF_TEST_SOURCE "/cli/worker/worker.c", GLOB_APPEND, NULL, &found), 0);
     assert_int_equal(
         glob(HF_TEST_SOURCE "/cli/worker/service.c", GLOB_APPEND, NULL, &found), 0);
+    assert_int_equal(glob(HF_TEST_SOURCE "/cli/worker/log.c", GLOB_APPEND, NULL, &found),
+                     0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char *text = hf_md_read(found.gl_pathv[i]);
         collect(&said, text);

@@ -314,10 +314,10 @@ the_log_leaves_out_what_is_below_its_level_and_shortens_what_is_huge(void **stat
     memset(huge, 'x', (1 << 20) - 1);
     const hf_log_field field = {.key = "line", .text = huge};
     const hf_config config = {.log_level = HF_LOG_WARN};
-    hf_log_init(&log, file, &config);
+    assert_true(hf_log_open(&log, fileno(file), &config));
     hf_log_write(HF_LOG_INFO, "unheard", NULL, 0, &log);
     hf_log_write(HF_LOG_ERROR, "heard", &field, 1, &log);
-    hf_log_done(&log);
+    hf_log_close(&log);
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     assert_null(strstr(text, "unheard"));
