@@ -44,7 +44,7 @@ void hf_look_token(hf_job_info *out, const hf_reply *token)
     out->fence = strtoull(colon + 1, NULL, 10);
 }
 
-/* Leaves empty what a record that cannot be read does not tell. */
+/* Leaves empty what a record that cannot be read does not tell; its error says so. */
 static hf_err read_line(hf_job_info *out, hf_bytes line)
 {
     hf_record record;
@@ -67,6 +67,11 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
             if (out->error[i] == '\0')
                 out->error[i] = '?';
         }
+    }
+    if (err == HF_PROTO) {
+        memcpy(out->type, record.type, sizeof out->type);
+        snprintf(out->error, sizeof out->error, "its record cannot be read: %s",
+                 record.fault);
     }
     hf_record_done(&record);
     return err == HF_NOMEM ? err : HF_OK;

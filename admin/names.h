@@ -3,6 +3,7 @@
 #define HF_ADMIN_NAMES_H
 
 #include "base/buf.h"
+#include "holdfast/admin.h"
 
 typedef struct hf_names {
     hf_buf text; /* one after the other, each ended by NUL */
@@ -16,5 +17,8 @@ void hf_names_add(hf_names *names, const char *name);
  * 16 MiB were added; HF_NOMEM. In any case the list is done with. */
 HF_MUSTCHECK hf_err hf_names_take(hf_names *names, char ***out, size_t *n);
 void hf_names_done(hf_names *names);
+
+/* Adds those that the registry has: the valid ones, or those that no call can use. */
+HF_MUSTCHECK hf_err hf_registered_names(hf_admin *admin, bool valid, hf_names *names);
 
 #endif

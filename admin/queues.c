@@ -48,35 +48,48 @@ const char *hf_enqueue_with_script(size_t *len, const char **sha1)
 
 /* ---- names ---- */
 
-static hf_err read_names(const hf_answer *answer, void *out)
+typedef struct members {
+    hf_names *names;
+    bool valid; /* those that a call can use, or the others */
+} members;
+
+static hf_err read_members(const hf_answer *answer, void *out)
 {
+    const members *m = out;
     if (!hf_reply_is_array(answer->reply))
         return HF_PROTO;
     for (size_t i = 0; i < hf_reply_len(answer->reply); i++) {
         const hf_reply *name = hf_reply_at(answer->reply, i);
         hf_bytes bytes = hf_reply_bytes(name);
-        if (hf_name_ok_n(bytes.ptr, bytes.len)) /* else no call could use it */
-            hf_names_add(out, hf_reply_text(name));
+        if (hf_name_ok_n(bytes.ptr, bytes.len) == m->valid)
+            hf_names_add(m->names, hf_reply_text(name));
     }
     return HF_OK;
 }
 
-hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n,
-                       char detail[HF_DETAIL_SIZE])
+hf_err hf_registered_names(hf_admin *admin, bool valid, hf_names *names)
 {
     hf_args args;
     char key[HF_KEY_SIZE];
-    hf_names names;
-    hf_admin_begin(admin, detail);
+    members m = {names, valid};
     hf_key_queues(key, admin->ns);
     if (!hf_args_init(&args, 2, 0))
         return hf_admin_no_memory(admin);
     hf_args_text(&args, "SMEMBERS");
     hf_args_text(&args, key);
-    hf_names_init(&names);
-    const hf_ask ask = {.args = &args, .read = read_names, .out = &names};
+    const hf_ask ask = {.args = &args, .read = read_members, .out = &m};
     hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
     hf_args_done(&args);
+    return err;
+}
+
+hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n,
+                       char detail[HF_DETAIL_SIZE])
+{
+    hf_names names;
+    hf_admin_begin(admin, detail);
+    hf_names_init(&names);
+    hf_err err = hf_registered_names(admin, true, &names);
     if (err != HF_OK) {
         hf_names_done(&names);
         return err;

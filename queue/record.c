@@ -23,6 +23,7 @@ typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
     int64_t start_by, scheduled, debounce;
     hf_bytes type, error, priority, unique, unique_until, on_dead;
+    const char *fault; /* what was expected where it is wrong first */
 } header;
 
 typedef struct field {
@@ -31,25 +32,33 @@ typedef struct field {
     size_t offset; /* in struct header */
     bool text;
     bool option; /* a value of another kind is none: the name may have been in use */
+    const char *expected;
 } field;
 
+#define COUNT_OF(name) "expected as its " name " a whole number from 0 to 4294967295"
+#define TIME_OF(name) "expected as its " name " a time in ms"
+#define A_TYPE "expected a record with a type, 1 to 128 of A-Z a-z 0-9 . _ : -"
+#define A_VERSION "expected as its v 1"
+#define A_LINE "expected a record: a line of JSON with a type, a newline, the payload"
+
 static const field fields[] = {
-    {"v", 1, offsetof(header, version), false, false},
-    {"type", 4, offsetof(header, type), true, false},
-    {"created", 7, offsetof(header, created), false, false},
-    {"refused", 7, offsetof(header, refused), false, false},
-    {"attempts", 8, offsetof(header, attempts), false, false},
-    {"max_attempts", 12, offsetof(header, max_attempts), false, false},
-    {"timeout", 7, offsetof(header, timeout), false, false},
-    {"error", 5, offsetof(header, error), true, false},
-    {"priority", 8, offsetof(header, priority), true, true},
-    {"keep", 4, offsetof(header, keep), false, true},
-    {"start_by", 8, offsetof(header, start_by), false, true},
-    {"scheduled", 9, offsetof(header, scheduled), false, true},
-    {"unique", 6, offsetof(header, unique), true, true},
-    {"unique_until", 12, offsetof(header, unique_until), true, true},
-    {"debounce", 8, offsetof(header, debounce), false, true},
-    {"on_dead", 7, offsetof(header, on_dead), true, true},
+    {"v", 1, offsetof(header, version), false, false, A_VERSION},
+    {"type", 4, offsetof(header, type), true, false, A_TYPE},
+    {"created", 7, offsetof(header, created), false, false, TIME_OF("created")},
+    {"refused", 7, offsetof(header, refused), false, false, TIME_OF("refused")},
+    {"attempts", 8, offsetof(header, attempts), false, false, COUNT_OF("attempts")},
+    {"max_attempts", 12, offsetof(header, max_attempts), false, false,
+     COUNT_OF("max_attempts")},
+    {"timeout", 7, offsetof(header, timeout), false, false, COUNT_OF("timeout")},
+    {"error", 5, offsetof(header, error), true, false, "expected as its error a text"},
+    {"priority", 8, offsetof(header, priority), true, true, NULL},
+    {"keep", 4, offsetof(header, keep), false, true, NULL},
+    {"start_by", 8, offsetof(header, start_by), false, true, NULL},
+    {"scheduled", 9, offsetof(header, scheduled), false, true, NULL},
+    {"unique", 6, offsetof(header, unique), true, true, NULL},
+    {"unique_until", 12, offsetof(header, unique_until), true, true, NULL},
+    {"debounce", 8, offsetof(header, debounce), false, true, NULL},
+    {"on_dead", 7, offsetof(header, on_dead), true, true, NULL},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -261,32 +270,33 @@ static bool scan(const char *at, const char *end, header *head)
 
 /* ---- reading anything else ---- */
 
-/* False: a field that we know has another type than it must have. */
-static bool take_field(json_t *root, const field *f, header *head)
+static void must(header *head, bool good, const char *expected)
+{
+    if (!good && head->fault == NULL)
+        head->fault = expected;
+}
+
+static void take_field(json_t *root, const field *f, header *head)
 {
     json_t *value = json_object_get(root, f->name);
+    bool good = f->text ? json_is_string(value) : json_is_integer(value);
     if (value == NULL || (f->option && f->text != json_is_string(value)))
-        return true;
-    if (f->text) {
+        return;
+    must(head, good || f->option, f->expected);
+    if (f->text && good)
         *(hf_bytes *)field_of(head, f) =
             (hf_bytes){json_string_value(value), json_string_length(value)};
-        return json_is_string(value);
-    }
-    *(int64_t *)field_of(head, f) = json_integer_value(value);
-    return json_is_integer(value) || f->option;
+    else if (!f->text)
+        *(int64_t *)field_of(head, f) = json_integer_value(value);
 }
 
 /* *root must outlive the strings in *head. */
-static bool parse(json_t **root, const char *text, size_t len, header *head)
+static void parse(json_t **root, const char *text, size_t len, header *head)
 {
     *root = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
-    if (!json_is_object(*root))
-        return false;
-    for (size_t i = 0; i < HF_COUNT(fields); i++) {
-        if (!take_field(*root, &fields[i], head))
-            return false;
-    }
-    return true;
+    must(head, json_is_object(*root), A_LINE);
+    for (size_t i = 0; i < HF_COUNT(fields); i++) /* also behind a fault */
+        take_field(*root, &fields[i], head);
 }
 
 /* ---- */
@@ -338,22 +348,33 @@ static void free_text(hf_bytes *text)
     *text = (hf_bytes){"", 0};
 }
 
-static hf_err take_header(hf_record *out, const header *head)
+static uint32_t count_of(header *head, int64_t value, const char *expected)
 {
-    if (head->version != VERSION || head->created < 0 || !fits(head->attempts) ||
-        !fits(head->max_attempts) || !fits(head->timeout) ||
-        !hf_name_ok_n(head->type.ptr, head->type.len))
+    must(head, fits(value), expected);
+    return fits(value) ? (uint32_t)value : 0;
+}
+
+static hf_err take_header(hf_record *out, header *head)
+{
+    bool named = hf_name_ok_n(head->type.ptr, head->type.len);
+    must(head, head->version == VERSION, A_VERSION);
+    must(head, named, A_TYPE);
+    must(head, head->created >= 0, TIME_OF("created"));
+    if (named) {
+        memcpy(out->type, head->type.ptr, head->type.len);
+        out->type[head->type.len] = '\0';
+    }
+    out->attempts = count_of(head, head->attempts, COUNT_OF("attempts"));
+    out->max_attempts = count_of(head, head->max_attempts, COUNT_OF("max_attempts"));
+    out->timeout_ms = count_of(head, head->timeout, COUNT_OF("timeout"));
+    out->fault = head->fault;
+    if (head->fault != NULL)
         return HF_PROTO;
     if (!copy_text(&out->error, head->error) || !copy_text(&out->unique, head->unique) ||
         !copy_text(&out->on_dead, head->on_dead))
         return HF_NOMEM;
-    memcpy(out->type, head->type.ptr, head->type.len);
-    out->type[head->type.len] = '\0';
     out->created_ms = head->created;
     out->refused_ms = head->refused;
-    out->attempts = (uint32_t)head->attempts;
-    out->max_attempts = (uint32_t)head->max_attempts;
-    out->timeout_ms = (uint32_t)head->timeout;
     out->priority = priority_of(head->priority);
     out->keep_ms = head->keep;
     out->unique_until = unique_until_of(head);
@@ -367,8 +388,10 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
     const char *start = text.ptr;
     const char *end = text.len == 0 ? NULL : memchr(start, '\n', text.len);
     *out = (hf_record){.error = {"", 0}, .unique = {"", 0}, .on_dead = {"", 0}};
-    if (end == NULL)
+    if (end == NULL) {
+        out->fault = A_LINE;
         return HF_PROTO;
+    }
     out->payload = (hf_bytes){end + 1, text.len - (size_t)(end + 1 - start)};
     const header nothing = {.version = VERSION,
                             .type = {"", 0},
@@ -382,9 +405,8 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
         return take_header(out, &head);
     head = nothing;
     json_t *root = NULL;
-    hf_err err = HF_PROTO;
-    if (parse(&root, start, (size_t)(end - start), &head))
-        err = take_header(out, &head);
+    parse(&root, start, (size_t)(end - start), &head);
+    hf_err err = take_header(out, &head);
     json_decref(root);
     return err;
 }

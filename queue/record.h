@@ -33,8 +33,9 @@ typedef struct hf_record {
     int64_t scheduled_ms; /* the tick of its schedule; 0: none */
     hf_unique_until unique_until;
     hf_bytes error, unique,
-        on_dead;      /* owned by the record, "" if none: end with hf_record_done() */
-    hf_bytes payload; /* borrowed from the text that was read */
+        on_dead;       /* owned by the record, "" if none: end with hf_record_done() */
+    hf_bytes payload;  /* borrowed from the text that was read */
+    const char *fault; /* of HF_PROTO: what was expected of the line */
 } hf_record;
 
 /* Appends a new job's record (without payload limit checks); created_ms 0: the id tells.
@@ -44,7 +45,8 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms);
 /* Whether the script enqueue_with must accept it. */
 bool hf_record_has_options(const hf_job *job);
 
-/* HF_OK, or HF_PROTO: not a record of version 1. */
+/* HF_OK, or HF_PROTO: no reader understands it; what it tells all the same is there, but
+ * for its texts. */
 HF_MUSTCHECK hf_err hf_record_read(hf_record *out, hf_bytes text);
 void hf_record_done(hf_record *record);
 

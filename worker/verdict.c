@@ -69,8 +69,9 @@ void hf_verdict_put_back(hf_run *run, int64_t delay_ms)
 
 void hf_verdict_unreadable(hf_run *run)
 {
-    static const char text[] = "its record cannot be read";
-    hf_run_set_text(run, text, sizeof text - 1);
+    char text[128];
+    snprintf(text, sizeof text, "its record cannot be read: %s", run->record.fault);
+    hf_run_set_text(run, text, strlen(text));
     end_run(run, HF_OP_BURY);
     hf_report_run(run->worker, run, "dead");
 }

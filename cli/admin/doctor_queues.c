@@ -148,15 +148,16 @@ static void tell_unregistered(hf_doctor *d, const char *name)
 {
     bool good = hf_name_ok(name);
     hf_doctor_tell(
-        d,
-        &(hf_finding){.check = "registry",
-                      .id = name,
-                      .text = good ? "has keys, and is not registered as a queue"
-                                   : "has keys, and is not a valid name of a queue",
-                      .repair = good ? "it is registered"
-                                     : "find out which program wrote them, then DEL them",
-                      .by_hand = !good,
-                      .repaired = good && d->fix});
+        d, &(hf_finding){
+               .check = "registry",
+               .id = name,
+               .text = good ? "has keys, and is not registered as a queue"
+                            : "is not a valid name of a queue: no command can see it",
+               .repair = good ? "it is registered"
+                              : "find out which program wrote it; then DEL its keys, "
+                                "and SREM it from the key of the registry",
+               .by_hand = !good,
+               .repaired = good && d->fix});
 }
 
 /* Those that are registered, and those that should be: all are looked at. */

@@ -569,9 +569,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue,
                                           char detail[HF_DETAIL_SIZE]);
 
 /* The names of queues that have keys but are not registered, so no other call lists them;
- * sorted. With `fix` they are registered. A key with an invalid queue name is listed,
- * too, and stays. *names is one allocation, which the caller frees with free(). The call
- * goes through all keys of this Redis. */
+ * sorted. With `fix` they are registered. An invalid name that has keys, or that a
+ * program has registered, is listed, too, and stays. *names is one allocation, which the
+ * caller frees with free(). The call goes through all keys of this Redis. */
 HF_API HF_MUSTCHECK hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names,
                                                  size_t *n, char detail[HF_DETAIL_SIZE]);
 

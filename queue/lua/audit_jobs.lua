@@ -20,6 +20,7 @@
 --- @include "lib/leave.lua"
 --- @include "lib/bury.lua"
 --- @include "lib/unique.lua"
+--- @include "lib/record_line.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
   return { LATE, now }
@@ -32,10 +33,26 @@ local LAST_FENCE = 9007199254740991 -- Lua counts no further
 local m = read_meta()
 phase = phase == '' and 'schedule' or phase
 
-local function readable(record)
+-- The fields that a worker must understand (queue/record.c). Options that are wrong do not count.
+local READ = {
+  { 'v', 1, 1 }, { 'created', 0, LAST_FENCE }, { 'max_attempts', 0, 4294967295 }, { 'timeout', 0, 4294967295 },
+  { 'attempts', 0, 4294967295 }, { 'refused', 0, LAST_FENCE },
+}
+
+-- What is wrong with the record of a job; nil: a worker can read it.
+local function fault_of(record)
   local nl = string.find(record, '\n', 1, true)
-  local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
-  return ok and type(head) == 'table' and (head.type or head.v) ~= nil
+  local wrong, head = wrong_line(nl and string.sub(record, 1, nl - 1) or '', READ)
+  if not wrong and head.error ~= nil and type(head.error) ~= 'string' then
+    wrong = 'as its error a text'
+  end
+  return wrong and 'its record cannot be read: expected ' .. wrong
+end
+
+-- Whether scripts can read and rewrite it, although a worker cannot.
+local function is_rewritable(record)
+  local head = head_of(record)
+  return head and (head.type or head.v) ~= nil
 end
 
 -- An unreadable line becomes a part of the payload: no data is lost.
@@ -43,7 +60,7 @@ local function to_dead(id, record, reason, text)
   for _, set in ipairs(SETS) do
     call('ZREM', P .. set, id)
   end
-  bury(nil, id, readable(record) and record or '\n' .. record, reason, text)
+  bury(nil, id, is_rewritable(record) and record or '\n' .. record, reason, text)
 end
 
 -- It stays where a worker may have it; else where it runs again; else it is dead.
@@ -196,7 +213,7 @@ local function check_records(page)
     ids[#ids + 1] = not records[page[i]] and page[i] or nil
     records[page[i]] = page[i + 1]
   end
-  local known, runs = {}, scores_in(RUNNING, ids)
+  local known, runs, died = {}, scores_in(RUNNING, ids), scores_in(DEAD, ids)
   for _, set in ipairs(SETS) do
     for id in pairs(scores_in(P .. set, ids)) do
       known[id] = true
@@ -209,13 +226,17 @@ local function check_records(page)
         'it goes to `dead` with the reason `orphan`', function()
           to_dead(id, record, 'orphan', 'its record was in no set')
         end)
-    elseif not readable(record) and runs[id] then
-      report('record', 1, id, 'its record cannot be read', 'wait: the next claim buries it')
-    elseif not readable(record) then
-      report('record', 1, id, 'its record cannot be read',
-        'it goes to `dead` with the reason `record`', function()
-          to_dead(id, record, 'record', 'its record could not be read')
+    else
+      local fault = fault_of(record)
+      if fault and died[id] and is_rewritable(record) then
+        report('record', 1, id, fault, 'see it: holdfast job show ' .. id .. '; then delete it')
+      elseif fault and runs[id] then
+        report('record', 1, id, fault, 'wait: the next claim buries it')
+      elseif fault then
+        report('record', 1, id, fault, 'it goes to `dead` with the reason `record`', function()
+          to_dead(id, record, 'record', fault)
         end)
+      end
     end
   end
   return #ids

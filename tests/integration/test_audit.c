@@ -308,7 +308,7 @@ static void a_long_queue_is_looked_at_to_its_end(void **state)
     assert_int_equal(audit(false), 0);
     BREAK("HDEL hf:{q}:jobs %s", ids[MANY - 1]);
     assert_one(false, 1, ids[MANY - 1], "no record");
-    BREAK("HSET hf:{q}:jobs %s %s", ids[MANY - 1], "{\"v\":1}\n");
+    BREAK("HSET hf:{q}:jobs %s %s", ids[MANY - 1], "{\"type\":\"t\"}\n");
     BREAK("DEL hf:{q}:lock:%s", ids[HF_CLAIM_MAX - 1]);
     assert_one(false, 5, ids[HF_CLAIM_MAX - 1], "no lock");
 }

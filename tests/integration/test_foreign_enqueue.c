@@ -37,10 +37,12 @@ static int down(void **state)
     return 0;
 }
 
+static const char *prefix = "hf:{q}:";
+
 static redisReply *enqueue(const char *const *args, size_t n)
 {
     const char *argv[4 + ARGS] = {"EVAL", (const char *)hf_lua_queue_enqueue.text, "1",
-                                  "hf:{q}:"};
+                                  prefix};
     assert_true(n <= ARGS);
     memcpy(argv + 4, args, n * sizeof *args);
     redisReply *reply = redisCommandArgv(connection, (int)(4 + n), argv, NULL);
@@ -193,6 +195,160 @@ static void a_made_id_that_is_known_changes_nothing(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 1);
 }
 
+/* ---- what a worker must be able to read ---- */
+
+static void refuses_line(const char *line, const char *why)
+{
+    char record[512], text[256];
+    const char *const args[] = {"", "0", "0", "0", "0", "one", "0", record};
+    (void)snprintf(record, sizeof record, "%s\npayload", line);
+    (void)snprintf(text, sizeof text, "job 1: expected %s", why);
+    is_refused(args, HF_COUNT(args), text);
+}
+
+static void each_field_is_looked_at(void **state)
+{
+    static const struct {
+        const char *line, *why;
+    } bad[] = {
+        {"{\"type\":\"t\",\"max_attempts\":\"many\"}",
+         "as its max_attempts a whole number"},
+        {"{\"type\":\"t\",\"max_attempts\":0}",
+         "as its max_attempts a whole number from 1"},
+        {"{\"type\":\"t\",\"max_attempts\":-1}", "as its max_attempts"},
+        {"{\"type\":\"t\",\"max_attempts\":4294967296}", "as its max_attempts"},
+        {"{\"type\":\"t\",\"max_attempts\":null}", "as its max_attempts"},
+        {"{\"type\":\"t\",\"max_attempts\":5.0}", "as its max_attempts"},
+        {"{\"type\":\"t\",\"max_attempts\":5e0}", "as its max_attempts"},
+        {"{\"type\":\"t\",\"timeout\":\"30s\"}", "as its timeout a whole number"},
+        {"{\"type\":\"t\",\"timeout\":[30]}", "as its timeout"},
+        {"{\"type\":\"t\",\"keep\":\"1h\"}", "as its keep a whole number"},
+        {"{\"type\":\"t\",\"keep\":3155760000001}", "as its keep"},
+        {"{\"type\":\"t\",\"created\":1.5}", "as its created a whole number"},
+        {"{\"type\":\"t\",\"created\":\"now\"}", "as its created"},
+        {"{\"type\":\"t\",\"v\":2}", "as its v 1"},
+        {"{\"type\":\"t\",\"v\":\"1\"}", "as its v 1"},
+        {"{\"type\":\"a b\"}", "a record with a type"},
+        /* what Redis would take for JSON */
+        {"{\"type\":\"t\",\"x\":0x10}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":nan}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":-Infinity}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":1e999}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":007}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":9223372036854775808}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":\"\t\"}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":\"\xc3\"}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":\"\xed\xa0\x80\"}", "a record: a line of JSON"},
+        {"{\"type\":\"t\",\"x\":\"\xc3"
+         "a\xa9\"}",
+         "a record: a line of JSON"},
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(bad); i++)
+        refuses_line(bad[i].line, bad[i].why);
+}
+
+static void what_holdfast_writes_itself_is_refused(void **state)
+{
+    static const char *const reserved[] = {"error",    "failed",  "refused", "history",
+                                           "reason",   "died",    "cron",    "scheduled",
+                                           "attempts", "start_by"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(reserved); i++) {
+        char line[64], why[64];
+        (void)snprintf(line, sizeof line, "{\"type\":\"t\",\"%s\":1}", reserved[i]);
+        (void)snprintf(why, sizeof why, "no %s in its record; ", reserved[i]);
+        refuses_line(line, why);
+    }
+    refuses_line("{\"type\":\"t\",\"attempts\":3}",
+                 "no attempts in its record; max_attempts is the limit");
+}
+
+/* A worker must read what was accepted. */
+static void other_fields_are_the_callers(void **state)
+{
+    static const char *const lines[] = {
+        "{ \"type\": \"t\", \"max_attempts\": 5, \"timeout\": 4294967295 }",
+        "{\"keep\":3155760000000,\"type\":\"t\",\"v\":1,\"created\":0}",
+        "{\"type\":\"t\",\"o\":{\"timeout\":\"30s\",\"attempts\":[1,-2.5e-3]},"
+        "\"timeout\":5}",
+        "{\"type\":\"t\",\"order\":9223372036854775807,\"a\":true,\"b\":null}",
+        "{\"type\":\"t\",\"x\":\"caf\xc3\xa9 \\\" \\\\\",\"y\":\"\xf0\x9f\x98\x80\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(lines); i++) {
+        char record[256], id[8];
+        const char *const args[] = {"", "0", "0", "0", "0", id, "0", record};
+        (void)snprintf(record, sizeof record, "%s\npayload", lines[i]);
+        (void)snprintf(id, sizeof id, "%zu", i);
+        is_accepted(args, HF_COUNT(args));
+        assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+        assert_string_equal(fixture.jobs[0].type, "t"); /* it was read */
+    }
+}
+
+/* A caller that says that it has checked all, and has not. */
+static void a_record_that_cannot_be_read_says_why(void **state)
+{
+    static const char *const args[] = {
+        "", "0", "0", "0", "0", "one", "0", "{\"type\":\"t\",\"timeout\":\"30s\"}\n",
+        "C"};
+    const hf_verdict_args verdict = {.worker = "w", .dead_max = 9, .dead_age_ms = 60000};
+    const hf_verdict_item item = {.id = "one", .reason = "record", .error = {"x", 1}};
+    char detail[HF_DETAIL_SIZE];
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    (void)state;
+    is_accepted(args, HF_COUNT(args));
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &verdict, &item),
+                     HF_OK);
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
+    assert_int_equal(hf_admin_job(admin, "q", "one", &info, NULL, detail), HF_OK);
+    hf_admin_close(admin);
+    assert_int_equal(info.state, HF_STATE_DEAD);
+    assert_string_equal(info.type, "t");
+    assert_string_equal(info.error,
+                        "its record cannot be read: expected as its timeout a "
+                        "whole number from 0 to 4294967295");
+    fixture.broken = true;
+}
+
+/* ---- names that no command could use ---- */
+
+static void a_queue_that_cannot_be_named_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "hf:{my queue}:", "hf:q:",    "hf:{}:", "hf:{q}",      "hf:{q}:x:",
+        "hf:{/}:",        "h f:{q}:", "{q}:",   "hf:{a}:{q}:", "hf:{" NAME_128 "x}:"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(bad); i++) {
+        prefix = bad[i];
+        is_refused(good, HF_COUNT(good), "enqueue: expected the key hf:{QUEUE}:");
+    }
+    prefix = "hf:{q}:";
+}
+
+static void a_registered_queue_has_a_name(void **state)
+{
+    static const struct {
+        const char *key, *name;
+        bool good;
+    } tries[] = {{"hf:{/}:", "q.1:a_b-C", true}, {"hf:{/}:", "my queue", false},
+                 {"hf:{/}:", "", false},         {"hf:{/}:", too_long, false},
+                 {"hf:{/}:", "a/1-2", false},    {"hf:{q}:", "q", false},
+                 {"hf:/:", "q", false}};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(tries); i++) {
+        redisReply *reply =
+            redisCommand(connection, "EVAL %s 1 %s %s", hf_lua_queue_register.text,
+                         tries[i].key, tries[i].name);
+        assert_non_null(reply);
+        assert_int_equal(reply->type == REDIS_REPLY_ERROR, !tries[i].good);
+        freeReplyObject(reply);
+    }
+    assert_int_equal(hf_fixture_number(&fixture.redis, "SCARD hf:{/}:queues"), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -203,6 +359,12 @@ int main(void)
         TEST(a_request_of_another_shape_is_refused),
         TEST(ids_that_were_made_are_looked_at_as_well),
         TEST(a_made_id_that_is_known_changes_nothing),
+        TEST(each_field_is_looked_at),
+        TEST(what_holdfast_writes_itself_is_refused),
+        TEST(other_fields_are_the_callers),
+        TEST(a_record_that_cannot_be_read_says_why),
+        TEST(a_queue_that_cannot_be_named_is_refused),
+        TEST(a_registered_queue_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,20 @@ static const breakage table[] = {
      .id = "dead",
      .ask = "HGET hf:{q}:jobs dead",
      .answer = "*\"reason\":\"record\""},
+    {.what = "waits with a field that cannot be read",
+     .breaks = {"HSET hf:{q}:jobs waits {\"type\":\"t\",\"timeout\":\"30s\"}\n"},
+     .check = "record",
+     .id = "waits",
+     .ask = "HGET hf:{q}:jobs waits",
+     .answer = "*\"reason\":\"record\"",
+     .stays = true},
+    {.what = "is dead with a field that cannot be read",
+     .breaks = {"HSET hf:{q}:jobs dead {\"type\":\"t\",\"timeout\":\"30s\"}\n"},
+     .check = "record",
+     .id = "dead",
+     .ask = "HGET hf:{q}:jobs dead",
+     .answer = "*\"30s\"",
+     .by_hand = true},
     {.what = "runs with a record that cannot be read",
      .breaks = {"HSET hf:{q}:jobs runs rubbish"},
      .check = "record",
@@ -459,23 +473,24 @@ static void an_unregistered_queue_is_found_and_registered(void **state)
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     (void)RUN("SET {bad name} 1");
     (void)RUN("SET hf:{bad*name}:jobs 1");
-    (void)RUN("SADD hf:{/}:queues empty");
+    (void)RUN("SADD hf:{/}:queues empty %s", "my queue");
     long long writes = hf_queue_fixture_writes(&fixture);
     for (int fix = 0; fix < 2; fix++) {
         assert_int_equal(
             hf_admin_unregistered(fixture.admin, fix == 1, &names, &n, detail), HF_OK);
-        assert_int_equal(n, 2);
+        assert_int_equal(n, 3);
         assert_string_equal(names[0], "bad*name");
-        assert_string_equal(names[1], "q");
+        assert_string_equal(names[1], "my queue"); /* registered, but no name */
+        assert_string_equal(names[2], "q");
         free(names);
         assert_int_equal(hf_queue_fixture_writes(&fixture) == writes, fix == 0);
     }
     assert_int_equal(hf_admin_unregistered(fixture.admin, false, &names, &n, detail),
                      HF_OK);
-    assert_int_equal(n, 1);
+    assert_int_equal(n, 2);
     free(names);
     assert_int_equal(hf_fixture_number(&fixture.redis, "SISMEMBER hf:{/}:queues q"), 1);
-    assert_int_equal(hf_fixture_number(&fixture.redis, "SCARD hf:{/}:queues"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "SCARD hf:{/}:queues"), 3);
 }
 
 static void only_a_silent_worker_is_forgotten(void **state)

@@ -5,19 +5,25 @@
 -- fifth of a large request.
 if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
   --- @include "lib/digits.lua"
+  --- @include "lib/names.lua"
   --- @include "lib/options.lua"
+  --- @include "lib/record_line.lua"
   local function must(good, k, what)
     if not good then
       error(string.format('holdfast: %s: expected %s', k and 'job ' .. k or 'enqueue', what), 0)
     end
   end
-  local function is_name(text)
-    return #text <= 128 and string.find(text, '^[%w%._:%-]+$')
+  local lines = {} -- many jobs of a request have the same line
+  local function wrong_record(text)
+    local line = #text <= 67108864 and string.match(text, '^({[^\n]*})\r?\n') or ''
+    if lines[line] == nil then
+      local wrong, head = wrong_line(line, WHOLE)
+      wrong = wrong or reserved_field(head)
+      lines[line] = wrong or select(2, wrong_option(head, optional)) or false
+    end
+    return lines[line]
   end
-  local function read_record(text)
-    local ok, head = pcall(cjson.decode, string.match(text, '^({[^\n]*})\r?\n'))
-    return ok and #text <= 67108864 and type(head.type) == 'string' and is_name(head.type) and head
-  end
+  must(is_queue_prefix(P), nil, 'the key hf:{QUEUE}:, with the name of a queue, 1 to 128 of A-Z a-z 0-9 . _ : -')
   must(n >= 1 and n <= 10000 and (#args - 5) % 3 < 2, nil, 'id, due, record of 1 to 10000 jobs')
   must(args[1] == '' or is_name(args[1]), nil, 'a producer, 1 to 128 of A-Z a-z 0-9 . _ : -')
   digits(args[2], 2 ^ 53)
@@ -29,9 +35,7 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     local due = string.find(args[i + 1], '^%-?%d+$') and args[i + 1] + 0
     must(is_name(args[i]), k, 'an id, 1 to 128 of A-Z a-z 0-9 . _ : -')
     must(due and due >= -DELAY_MAX and due <= TIME_MAX, k, 'to be due at 0, a time, or minus a delay')
-    local head = read_record(args[i + 2])
-    must(head, k, 'a record: a line of JSON with a type, a newline, the payload; at most 64 MiB')
-    local option, expected = wrong_option(head, optional)
-    must(not option, k, expected)
+    local wrong = wrong_record(args[i + 2])
+    must(not wrong, k, wrong)
   end
 end

@@ -1,5 +1,6 @@
 -- options.lua - the options of a job that the script which accepts it acts on: fields of its record's line.
 --- @include "lib/bounds.lua"
+--- @include "lib/names.lua"
 
 local function one_of(...)
   local words = { ... }
@@ -24,8 +25,7 @@ local function is_key(value)
 end
 
 local function is_type(value)
-  local good = type(value) == 'string' and #value <= 128 and string.find(value, '^[%w%._:%-]+$')
-  return good, 'as its %s a type, 1 to 128 of A-Z a-z 0-9 . _ : -'
+  return is_name(value), 'as its %s a type, 1 to 128 of A-Z a-z 0-9 . _ : -'
 end
 
 -- Each with a function that tells whether a value of it is right, and what was expected.
@@ -40,6 +40,23 @@ local OPTIONS = {
   { 'throttle', a_time },
   { 'on_dead', is_type },
 }
+
+-- The fields that Holdfast writes itself, and what a caller may have meant.
+local RESERVED = {
+  { 'attempts', 'max_attempts is the limit' }, { 'start_by', 'start_within is the option' },
+  { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'died' },
+  { 'cron' }, { 'scheduled' },
+}
+
+-- What was expected of a new job's line instead of a field that Holdfast writes; nil: it has none.
+local function reserved_field(head)
+  for _, field in ipairs(RESERVED) do
+    local name = field[1]
+    if head[name] ~= nil then
+      return 'no ' .. name .. ' in its record; ' .. (field[2] or 'Holdfast writes it')
+    end
+  end
+end
 
 -- The first option that is wrong, and what was expected; nil: all are as they should be.
 local function wrong_option(head, optional)
