@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -61,4 +62,24 @@ void hf_sigpipe_end(const hf_sigpipe *state)
     if (!state->was_blocked)
         HF_ASSERT(pthread_sigmask(SIG_UNBLOCK, &pipe_only, NULL) == 0);
     errno = saved;
+}
+
+bool hf_write_some(int fd, const char **bytes, size_t *left)
+{
+    hf_sigpipe state;
+    hf_sigpipe_begin(&state);
+    bool full = false;
+    while (*left > 0 && !full) {
+        ssize_t n = write(fd, *bytes, *left);
+        if (n >= 0) {
+            *bytes += n;
+            *left -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            full = true;
+        } else if (errno != EINTR) {
+            *left = 0;
+        }
+    }
+    hf_sigpipe_end(&state);
+    return !full;
 }

@@ -5,6 +5,7 @@
 #define HF_BASE_FDLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 void hf_fd_lock(void);
 void hf_fd_unlock(void);
@@ -18,5 +19,9 @@ typedef struct hf_sigpipe {
 } hf_sigpipe;
 void hf_sigpipe_begin(hf_sigpipe *state);
 void hf_sigpipe_end(const hf_sigpipe *state);
+
+/* Writes what a descriptor that does not block has room for, without a signal, and moves
+ * both on. False: the rest waits for room. One that nobody reads takes everything. */
+bool hf_write_some(int fd, const char **bytes, size_t *left);
 
 #endif

@@ -148,3 +148,10 @@ void hf_text_plain(char *text)
         text += len > 1;
     }
 }
+
+uint64_t hf_hash_text(uint64_t hash, const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    return hash;
+}

@@ -29,6 +29,10 @@ void hf_format_duration(int64_t ms,
 void hf_format_time(int64_t unix_ms,
                     char out[HF_TIME_SIZE]); /* RFC 3339 in UTC with ms */
 
+/* FNV-1a of a text, going on from HF_HASH_START or an earlier result. Not for secrets. */
+#define HF_HASH_START UINT64_C(14695981039346656037)
+uint64_t hf_hash_text(uint64_t hash, const char *text);
+
 /* The bytes of the UTF-8 character at p, where `left` bytes are there; 0: there is
  * none (a stray or missing continuation, a longer form than needed, half a surrogate
  * pair, past the last character). */

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "redis/cluster.h"
 #include "redis/send.h"
 
@@ -162,14 +163,12 @@ static size_t count_answering(const hf_reply *role)
     return n;
 }
 
-/* FNV-1a of its address and port. */
+/* Its address and port. */
 static uint64_t place_of(const hf_reply *replica)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < 2; i++)
-        for (const char *c = hf_reply_text(hf_reply_at(replica, i)); *c != '\0'; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    return hash;
+    return hf_hash_text(
+        hf_hash_text(HF_HASH_START, hf_reply_text(hf_reply_at(replica, 0))),
+        hf_reply_text(hf_reply_at(replica, 1)));
 }
 
 /* A replica may have left although as many are connected as before: another came. */
