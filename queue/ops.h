@@ -140,6 +140,7 @@ typedef struct hf_claimed_job {
     hf_bytes id;
     int64_t due_ms;   /* when it was due before the claim */
     uint32_t crashes; /* holders that died with it */
+    bool ran_before;  /* it was taken over, now or earlier, or has a checkpoint */
     hf_bytes record;
     hf_bytes checkpoint; /* of an earlier run; empty: there is none */
 } hf_claimed_job;

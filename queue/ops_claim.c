@@ -110,10 +110,12 @@ static void read_marks(const hf_claimed *claimed, hf_claimed_job *out)
 {
     size_t n = hf_reply_len(claimed->crashes_);
     out->crashes = 0;
+    out->ran_before = false;
     out->checkpoint = (hf_bytes){"", 0};
     for (size_t i = 0; i + 2 < n; i += 3) {
         hf_bytes other = hf_reply_bytes(hf_reply_at(claimed->crashes_, i));
         if (other.len == out->id.len && memcmp(other.ptr, out->id.ptr, other.len) == 0) {
+            out->ran_before = true;
             out->crashes = (uint32_t)hf_reply_int(hf_reply_at(claimed->crashes_, i + 1));
             out->checkpoint = hf_reply_bytes(hf_reply_at(claimed->crashes_, i + 2));
             return;

@@ -21,7 +21,7 @@
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it; {more, ticks} if ticks
 --            are due that this worker has to reckon (lib/told_ticks.lua). crashes: {id, how many,
---            checkpoint, ...} of those that have some, or a checkpoint ('': none); buried: {id, why,
+--            checkpoint, ...} of those taken over, or with crashes or a checkpoint ('': none); buried: {id, why,
 --            ...}; each 0 if there is none. due: of all of them, or {due, ...} of each. Of more than
 --            32 jobs: {id, ...}, {record, ...}. Token: `worker:fence`. Sent twice: other jobs.
 --- @include "lib/guard.lua"
@@ -243,7 +243,7 @@ end
 -- 6. Tell the worker of crashes and of buried jobs.
 if marked and n > 0 then
   --- @include "lib/crashes.lua"
-  answer[6] = crashes_of_all(taken, n)
+  answer[6] = crashes_of_all(taken, n, over)
 end
 if buried and #buried > 0 then
   answer[7] = buried

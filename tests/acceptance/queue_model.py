@@ -648,7 +648,7 @@ class Queue:
         poison, dead_max, dead_age = map(int, rules.split())
         fence = max(self.now * 1000, self.fence + 1)
         ends = self.lease_end(lease, at_least)
-        taken, buried, marks = [], [], []
+        taken, buried, marks, over = [], [], [], 0
         self.expire_due(buried)
         if not self.paused:
             most = 0 if self.expired() else most  # what followed one of them: it comes back at once
@@ -672,8 +672,9 @@ class Queue:
             self.fence = fence
             jobs = [(job.id, due) for job, due in taken]
             self.claims[worker] = Claimed(number, fence, jobs, self.now + int(lease))
-            marks = [word for job, _ in taken if job.crashes or job.checkpoint for word in
-                     (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
+            marks = [word for k, (job, _) in enumerate(taken)
+                     if k < over or job.crashes or job.checkpoint
+                     for word in (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
         ticks = self.schedules.due_rows(100) if self.schedules.tell() else None

@@ -354,6 +354,7 @@ static void a_forgiven_takeover_counts_nothing(void **state)
         EVENTUALLY(15000, hf_queue_fixture_claim_with(&fixture, &args) == HF_OK &&
                               fixture.n_jobs == 1);
         assert_int_equal(fixture.jobs[0].crashes, 0);
+        assert_true(fixture.jobs[0].ran_before);
     }
 }
 

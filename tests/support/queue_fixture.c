@@ -168,7 +168,8 @@ void hf_queue_fixture_put_all(hf_queue_fixture *fixture, const char *const *ids,
 static void take_job(hf_queue_fixture_job *out, const hf_claimed_job *job)
 {
     hf_record record;
-    *out = (hf_queue_fixture_job){.due_ms = job->due_ms, .crashes = job->crashes};
+    *out = (hf_queue_fixture_job){
+        .due_ms = job->due_ms, .crashes = job->crashes, .ran_before = job->ran_before};
     (void)snprintf(out->id, sizeof out->id, "%.*s", (int)job->id.len,
                    (const char *)job->id.ptr);
     if (hf_record_read(&record, job->record) == HF_OK) {

@@ -24,6 +24,7 @@ typedef struct hf_queue_fixture_job {
     char id[HF_ID_SIZE], type[HF_ID_SIZE];
     int64_t due_ms;
     uint32_t crashes, attempts;
+    bool ran_before;
     char error[HF_FIXTURE_ERROR];
     char payload[HF_FIXTURE_PAYLOAD]; /* as text, cut */
     size_t payload_len;
