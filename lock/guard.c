@@ -4,11 +4,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
 #include "holdfast/lock.h"
+#include "lock/minder/family.h"
+#include "lock/minder/mark.h"
 #include "lock/watchdog.h"
 
 enum { ANSWER_MS = 100 }; /* for a renewal, before TERM */
@@ -89,9 +93,20 @@ hf_err hf_guard_start(hf_guard *guard, char detail[HF_DETAIL_SIZE])
     return err;
 }
 
+/* The leader's, not ours or a stranger's: no limit of a host is changed but that of the
+ * child that it wants to be guarded. */
+static void mark_leader(pid_t group)
+{
+    siginfo_t info;
+    if (group != getpgrp() && hf_family_of(group).mark == 0 &&
+        waitid(P_PID, (id_t)group, &info, WEXITED | WNOWAIT | WNOHANG) == 0)
+        hf_mark_set(group, hf_mark_new(), 0);
+}
+
 hf_err hf_guard_hold(hf_guard *guard, hf_minded *minded, pid_t group,
                      uint64_t deadline_ns, uint32_t grace_ms)
 {
+    mark_leader(group);
     return hf_minder_hold(atomic_load(&guard->minder), minded, group, deadline_ns,
                           grace_ms * HF_MS_NS);
 }

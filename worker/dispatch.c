@@ -238,6 +238,8 @@ static bool start_program(hf_worker *w, hf_run *run)
         .queue = run->served->queue.name,
         .fence = run->fence,
         .attempt = run->record.attempts + 1,
+        .identity = hf_run_identity(run),
+        .ran_before = run->ran_before,
         .payload = run->record.payload.ptr,
         .payload_len = run->record.payload.len,
         .deadline_ns = hf_lease_deadline_ns(run->lease),

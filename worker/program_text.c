@@ -238,6 +238,22 @@ static void say(char *error, const char *what, const char *why)
     *error = '\0';
 }
 
+void hf_program_not_started(const hf_program *spec, const hf_spawn_fault *fault,
+                            char error[HF_PROGRAM_ERROR_MAX + 1])
+{
+    const char *name = spec->argv[0], *why = strerror(fault->error);
+    if (fault->step == HF_SPAWN_MINDER)
+        snprintf(error, HF_PROGRAM_ERROR_MAX, "the minder cannot be told: %s", why);
+    else if (fault->step == HF_SPAWN_LATE)
+        snprintf(error, HF_PROGRAM_ERROR_MAX, "the lease was over before it started");
+    else if (fault->step == HF_SPAWN_CWD)
+        snprintf(error, HF_PROGRAM_ERROR_MAX, "cannot enter '%s': %s", spec->cwd, why);
+    else if (fault->step == HF_SPAWN_EXEC)
+        snprintf(error, HF_PROGRAM_ERROR_MAX, "cannot run '%s': %s", name, why);
+    else
+        snprintf(error, HF_PROGRAM_ERROR_MAX, "cannot prepare '%s': %s", name, why);
+}
+
 void hf_program_judge(hf_program_result *result, const hf_program_end_state *end,
                       const hf_verdict_line *line, char error[HF_PROGRAM_ERROR_MAX + 1])
 {

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "holdfast/worker.h"
+#include "lock/minder/spawn.h"
 #include "worker/program_said.h"
 
 enum {
@@ -29,6 +30,8 @@ typedef struct hf_program_job {
     const char *id, *type, *queue;
     const char *fence; /* decimal digits */
     uint32_t attempt;  /* 1 the first time */
+    uint64_t identity; /* a hash that no other job has, here or at another Redis */
+    bool ran_before;   /* it may have: what is left of that run ends first */
     const void *payload;
     size_t payload_len;
     uint64_t deadline_ns; /* of the lease, CLOCK_BOOTTIME; hf_program_extend() moves it */
@@ -108,6 +111,10 @@ size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 
 /* ---- the end of its job ---- */
 
 enum { HF_EXIT_DEAD = 65 };
+
+/* Why a program was not executed. */
+void hf_program_not_started(const hf_program *spec, const hf_spawn_fault *fault,
+                            char error[HF_PROGRAM_ERROR_MAX + 1]);
 
 /* How a program ended. */
 typedef struct hf_program_end_state {

@@ -2,11 +2,15 @@
  * start to its end, with its pipes: its payload, its outputs, its descriptor; and one
  * with a checkpoint, which has everything that it will ever hold when the program starts.
  *
+ * The start of a job that may have run before: what is left of that run on this machine
+ * is killed, and has gone -> the program is started.
+ *
  * The end, in this order: the leader has ended (pidfd) but is not reaped, so its number
- * is still its own -> KILL to what is left of the group -> the minder forgets the group
- * -> the leader is reaped -> what is in its pipes is read: all that the leader wrote. A
- * process that left the group may hold them open, and delays nothing -> all handles are
- * closed -> done_cb. */
+ * is still its own -> KILL to what is left of the group -> what is in its pipes is read:
+ * all that the leader wrote. A process that left the group may hold them open -> unless
+ * the job is done, KILL to all that the program has started, and they have gone -> the
+ * minder forgets the group -> the leader is reaped -> all handles are closed -> done_cb.
+ */
 #include "worker/programs.h"
 
 #include <errno.h>
@@ -24,8 +28,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdlock.h"
+#include "lock/minder/family.h"
+#include "lock/minder/mark.h"
 #include "lock/minder/minder.h"
 #include "lock/minder/spawn.h"
+#include "lock/minder/sweeper.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
@@ -35,11 +42,19 @@ enum {
     PIPES = 4,
     READ_SIZE = 64 << 10,
     DRAIN_READS = 16, /* reads of one pipe at the end: as much as a pipe can hold */
-    GRACE_MS = 5000   /* where the program's specification names none */
+    GRACE_MS = 5000,  /* where the program's specification names none */
+    CLOSING_MS = 1000 /* for the end of a family, when all programs are to end */
 };
+
+#define LEFT "a process of an earlier run of this job is still there"
 
 /* By the descriptor that the program sees. */
 typedef enum pipe_name { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_VERDICT } pipe_name;
+
+/* The child's ends of its pipes: they become its descriptors 0 to 4. */
+typedef struct far_ends {
+    int fds[HF_SPAWN_FDS];
+} far_ends;
 
 typedef struct process_pipe {
     hf_process *process;
@@ -62,12 +77,17 @@ struct hf_process {
     int pidfd;
     hf_spawn_fault fault; /* why it was not executed */
     hf_minded minded;
+    hf_family family; /* all that it has started */
+    hf_sweep sweep;   /* of what ran before it, then of its family */
+    far_ends far;     /* until it is started */
+    hf_program_job job;
     process_pipe pipes[PIPES];
     uv_poll_t watch;  /* on pidfd */
     uv_timer_t timer; /* for the earlier of these two, CLOCK_BOOTTIME; 0: none */
     uint64_t timeout_ns, kill_ns;
     int handles; /* that are not closed yet */
     bool has_timer, watched, abandoned, reaped, closing, done;
+    bool over; /* its leader has ended */
     bool timed_out, ended, by_signal;
     bool denied; /* it was told that a signal was not allowed */
     int status;
@@ -78,7 +98,8 @@ struct hf_process {
 struct hf_programs {
     uv_loop_t *loop;
     hf_programs_opts opts;
-    hf_minder *minder; /* owned; it stays until the last process was freed */
+    hf_minder *minder;   /* owned; it stays until the last process was freed */
+    hf_sweeper *sweeper; /* owned */
     hf_process *running;
     size_t n_processes; /* not freed */
     bool closing, minder_closing, closed;
@@ -109,22 +130,7 @@ static void close_pipe(process_pipe *pipe)
 static void write_payload(hf_process *p)
 {
     process_pipe *pipe = &p->pipes[PIPE_IN];
-    hf_sigpipe state;
-    hf_sigpipe_begin(&state);
-    bool full = false;
-    while (p->payload_left > 0 && !full) {
-        ssize_t n = write(pipe->fd, p->payload, p->payload_left);
-        if (n >= 0) {
-            p->payload += n;
-            p->payload_left -= (size_t)n;
-        } else if (errno == EAGAIN) {
-            full = true;
-        } else if (errno != EINTR) {
-            p->payload_left = 0;
-        }
-    }
-    hf_sigpipe_end(&state);
-    if (!full)
+    if (hf_write_some(pipe->fd, &p->payload, &p->payload_left))
         close_pipe(pipe);
 }
 
@@ -219,25 +225,11 @@ static void drain(hf_process *p)
         for (int n = 0; n < DRAIN_READS && p->pipes[i].fd >= 0; n++)
             if (!read_pipe(&p->pipes[i]))
                 break;
+    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+        close_pipe(&p->pipes[i]);
 }
 
 /* ---- its end ---- */
-
-static void say_not_started(const hf_process *p, char text[HF_PROGRAM_ERROR_MAX + 1])
-{
-    hf_spawn_fault fault = p->fault;
-    const char *name = p->spec->argv[0], *why = strerror(fault.error);
-    if (fault.step == HF_SPAWN_MINDER)
-        snprintf(text, HF_PROGRAM_ERROR_MAX, "the minder cannot be told: %s", why);
-    else if (fault.step == HF_SPAWN_LATE)
-        snprintf(text, HF_PROGRAM_ERROR_MAX, "the lease was over before it started");
-    else if (fault.step == HF_SPAWN_CWD)
-        snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot enter '%s': %s", p->spec->cwd, why);
-    else if (fault.step == HF_SPAWN_EXEC)
-        snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot run '%s': %s", name, why);
-    else
-        snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot prepare '%s': %s", name, why);
-}
 
 static void judge(hf_process *p, hf_program_result *result,
                   char text[HF_PROGRAM_ERROR_MAX + 1])
@@ -255,7 +247,7 @@ static void judge(hf_process *p, hf_program_result *result,
                                   .asked = p->minded.asked,
                                   .status = p->status};
     if (fault.step != HF_SPAWN_NONE) {
-        say_not_started(p, text);
+        hf_program_not_started(p->spec, &fault, text);
         return;
     }
     hf_output_error(&p->output, stderr_end);
@@ -300,8 +292,6 @@ static void finish(hf_process *p)
         free_process(p);
         return;
     }
-    hf_output_end(&p->output);
-    hf_said_end(&p->said);
     judge(p, &result, text);
     hf_close_fd(&p->pidfd);
     leave_running(p);
@@ -357,28 +347,6 @@ static void schedule(hf_process *p)
     uv_timer_start(&p->timer, on_timer, wait_ms, 0);
 }
 
-/* Has its number been given up? A host that ignores SIGCHLD, or waits for any child, has
- * reaped it then. */
-static bool is_reaped(const hf_process *p)
-{
-    siginfo_t info;
-    return waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) < 0 &&
-           errno == ECHILD;
-}
-
-/* To its group, never to another one that has taken its number. False with errno. */
-static bool signal_group(const hf_process *p, int sig)
-{
-    if (hf_spawn_signal_group(p->pidfd, sig))
-        return true;
-    if (errno != ENOTSUP)
-        return false;
-    if (!is_reaped(p))
-        return kill(-p->pid, sig) == 0;
-    errno = ESRCH; /* the rest of the group cannot be told from others */
-    return false;
-}
-
 /* A process that became another user (sudo) outlives its lease. */
 static void tell_denied(hf_process *p)
 {
@@ -390,7 +358,7 @@ static void tell_denied(hf_process *p)
 
 static void send_signal(hf_process *p, int sig)
 {
-    if (!signal_group(p, sig) && errno == EPERM)
+    if (!hf_spawn_signal_child(p->pid, p->pidfd, sig) && errno == EPERM)
         tell_denied(p);
 }
 
@@ -402,61 +370,76 @@ static void ask_to_end(hf_process *p, uint32_t grace_ms)
         p->kill_ns = 0;
         return;
     }
-    if (p->kill_ns == 0)
+    if (p->kill_ns == 0) {
         send_signal(p, SIGTERM);
+        hf_sweeper_ask(p->owner->sweeper, &p->family);
+    }
     if (p->kill_ns == 0 || kill_ns < p->kill_ns)
         p->kill_ns = kill_ns;
 }
 
-/* True: the leader has ended, and how is known. It is not reaped. */
-static bool has_ended(hf_process *p)
-{
-    siginfo_t info = {0};
-    int got;
-    do
-        got = waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOWAIT | WNOHANG);
-    while (got < 0 && errno == EINTR);
-    if (got == 0 && info.si_pid == 0)
-        return false;
-    /* A host that ignores SIGCHLD has it reaped by the kernel, and its status is lost. */
-    p->by_signal = got == 0 && info.si_code != CLD_EXITED;
-    p->status = got == 0 ? info.si_status : -1;
-    return true;
-}
-
-/* Of what the leader left, once it is gone: before, its own end hides that others were
- * not reached. By number nothing is signalled, only asked. */
-static bool is_left_denied(const hf_process *p)
-{
-    bool reached = hf_spawn_signal_group(p->pidfd, 0);
-    if (!reached && errno == ENOTSUP)
-        reached = kill(-p->pid, 0) == 0;
-    return !reached && errno == EPERM;
-}
-
 static void reap(hf_process *p)
 {
-    send_signal(p, SIGKILL);
     hf_minder_remove(p->owner->minder, &p->minded);
     siginfo_t info;
     while (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         continue;
-    if (is_left_denied(p))
+    if (hf_spawn_left_denied(p->pid, p->pidfd))
         tell_denied(p);
     p->pid = 0;
     p->reaped = true;
+    close_process(p);
+}
+
+static void on_family_gone(hf_sweep *sweep)
+{
+    hf_process *p = HF_CONTAINER(sweep, hf_process, sweep);
+    if (sweep->family.denied)
+        tell_denied(p);
+    reap(p);
+}
+
+static void sweep(hf_process *p, const hf_family *family, void (*cb)(hf_sweep *))
+{
+    uint64_t ms = p->owner->closing ? CLOSING_MS : HF_FAMILY_KILL_MS;
+    p->sweep.family = *family;
+    p->sweep.cb = cb;
+    atomic_store(&p->sweep.until_ns, hf_boot_ns() + ms * HF_MS_NS);
+    hf_sweeper_kill(p->owner->sweeper, &p->sweep);
+}
+
+/* Nothing of it may run beside the next run of its job. A job that is done has no other,
+ * and may leave a daemon that left the group. */
+static bool may_run_again(const hf_process *p)
+{
+    const hf_verdict_line *line = &p->said.verdict;
+    if (p->by_signal || p->timed_out || p->ended)
+        return true;
+    return line->has_verdict ? line->verdict != HF_VERDICT_DONE : p->status != 0;
+}
+
+static void on_leader_ended(hf_process *p)
+{
+    p->over = true;
     p->timeout_ns = p->kill_ns = 0;
     uv_poll_stop(&p->watch);
+    uv_timer_stop(&p->timer);
+    send_signal(p, SIGKILL);
     drain(p);
-    close_process(p);
+    hf_output_end(&p->output);
+    hf_said_end(&p->said);
+    if (may_run_again(p) && !hf_family_is_empty(&p->family))
+        sweep(p, &p->family, on_family_gone);
+    else
+        reap(p);
 }
 
 static void on_watch(uv_poll_t *poll, int status, int events)
 {
     (void)status, (void)events;
     hf_process *p = poll->data;
-    if (!p->reaped && has_ended(p))
-        reap(p);
+    if (!p->over && hf_spawn_has_ended(p->pidfd, &p->by_signal, &p->status))
+        on_leader_ended(p);
 }
 
 static bool is_due(uint64_t at_ns, uint64_t now_ns)
@@ -469,8 +452,10 @@ static void on_timer(uv_timer_t *timer)
     hf_process *p = timer->data;
     uint64_t now_ns = hf_boot_ns();
     /* A program that ended in time has not timed out because this loop was slow. */
-    if (!p->reaped && has_ended(p)) {
-        reap(p);
+    if (p->over)
+        return;
+    if (hf_spawn_has_ended(p->pidfd, &p->by_signal, &p->status)) {
+        on_leader_ended(p);
         return;
     }
     if (is_due(p->kill_ns, now_ns)) {
@@ -553,23 +538,23 @@ static hf_err run_process(hf_process *p, const hf_program_job *job)
     p->watch.data = p;
     p->watched = true;
     p->handles++;
+    p->family = hf_family_of(p->pid);
     hf_minder_add(owner->minder, &p->minded, p->pid, job->deadline_ns);
     uv_poll_start(&p->watch, UV_READABLE, on_watch);
     start_pipes(p);
     if (p->timeout_ms > 0)
         p->timeout_ns = hf_boot_ns() + p->timeout_ms * HF_MS_NS;
     schedule(p);
-    p->next = owner->running;
-    if (p->next != NULL)
-        p->next->prev = p;
-    owner->running = p;
     return HF_OK;
 }
 
-/* The child's ends of its pipes: they become its descriptors 0 to 4. */
-typedef struct far_ends {
-    int fds[HF_SPAWN_FDS];
-} far_ends;
+static void enter_running(hf_process *p)
+{
+    p->next = p->owner->running;
+    if (p->next != NULL)
+        p->next->prev = p;
+    p->owner->running = p;
+}
 
 static void close_far_ends(far_ends *far)
 {
@@ -622,6 +607,8 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
                         .cwd = p->spec->cwd,
                         .minder_fd = minder_fd,
                         .deadline_ns = job->deadline_ns,
+                        .mark = hf_mark_new(),
+                        .job = hf_mark_of_job(job->identity),
                         .ends_with_us = true};
         for (size_t i = 0; i < HF_COUNT(how.fds); i++)
             how.fds[i] = far->fds[i];
@@ -638,6 +625,28 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
     return HF_OK;
 }
 
+/* What ran before it has gone, or had its time. */
+static void on_place_free(hf_sweep *sweep)
+{
+    hf_process *p = HF_CONTAINER(sweep, hf_process, sweep);
+    uint64_t wanted_ns = atomic_load(&p->minded.wanted_ns); /* by hf_program_extend() */
+    if (wanted_ns > p->job.deadline_ns)
+        p->job.deadline_ns = wanted_ns;
+    if (sweep->left && !p->ended)
+        on_line(0, LEFT, strlen(LEFT), p);
+    hf_err err = p->ended ? HF_CANCEL : spawn(p, &p->far, &p->job);
+    if (err == HF_OK)
+        err = run_process(p, &p->job);
+    int error = errno;
+    close_far_ends(&p->far);
+    if (err == HF_OK)
+        return;
+    p->fault = (hf_spawn_fault){err == HF_CANCEL ? HF_SPAWN_LATE : HF_SPAWN_MINDER,
+                                err == HF_BUSY ? EPIPE : error};
+    p->over = p->reaped = true;
+    close_process(p);
+}
+
 hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
                          const hf_program_job *job, hf_program_done_cb done_cb, void *arg,
                          hf_process **out)
@@ -648,18 +657,26 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     hf_process *p = new_process(programs, spec, job, done_cb, arg);
     if (p == NULL)
         return HF_NOMEM;
-    far_ends far;
-    hf_err err = open_pipes(p, job, &far) ? prepare(p) : HF_SYSTEM;
+    hf_err err = open_pipes(p, job, &p->far) ? prepare(p) : HF_SYSTEM;
+    if (err == HF_OK && job->ran_before) {
+        enter_running(p);
+        p->job = *job;
+        sweep(p, &(hf_family){.job = hf_mark_of_job(job->identity)}, on_place_free);
+        *out = p;
+        return HF_OK;
+    }
     if (err == HF_OK)
-        err = spawn(p, &far, job);
+        err = spawn(p, &p->far, job);
     if (err == HF_OK)
         err = run_process(p, job);
     int error = errno;
-    close_far_ends(&far);
-    if (err != HF_OK)
+    close_far_ends(&p->far);
+    if (err != HF_OK) {
         abandon(p);
-    else
+    } else {
+        enter_running(p);
         *out = p;
+    }
     errno = error;
     return err;
 }
@@ -673,9 +690,13 @@ void hf_program_extend(hf_process *p, uint64_t deadline_ns)
 
 void hf_program_end(hf_process *p, uint32_t grace_ms)
 {
-    if (p->done || p->reaped)
+    if (p->done || p->over)
         return;
     p->ended = true;
+    if (p->pid == 0) { /* it waits for what ran before it */
+        atomic_store(&p->sweep.until_ns, 1);
+        return;
+    }
     ask_to_end(p, grace_ms);
     schedule(p);
 }
@@ -711,9 +732,14 @@ hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
                              .kill_grace_ms = opts->kill_grace_ms,
                              .on_ready = on_minder,
                              .arg = programs};
-    hf_err err = hf_minder_start(&programs->minder, &minder, detail);
+    hf_err err = hf_sweeper_new(&programs->sweeper, loop);
+    if (err == HF_OK)
+        err = hf_minder_start(&programs->minder, &minder, detail);
     if (err != HF_OK) {
-        free(programs);
+        if (programs->sweeper != NULL)
+            hf_sweeper_close(programs->sweeper, free, programs);
+        else
+            free(programs);
         return err;
     }
     *out = programs;
@@ -730,7 +756,7 @@ pid_t hf_programs_minder_pid(const hf_programs *programs)
     return hf_minder_pid(programs->minder);
 }
 
-static void on_minder_closed(void *arg)
+static void on_sweeper_closed(void *arg)
 {
     hf_programs *programs = arg;
     void (*cb)(void *) = programs->closed_cb;
@@ -739,6 +765,12 @@ static void on_minder_closed(void *arg)
     settle(programs);
     if (cb != NULL)
         cb(cb_arg);
+}
+
+static void on_minder_closed(void *arg)
+{
+    hf_programs *programs = arg;
+    hf_sweeper_close(programs->sweeper, on_sweeper_closed, programs);
 }
 
 static void settle(hf_programs *programs)

@@ -169,8 +169,22 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
         hf_run_choose(run);
     else
         run->reason = "record"; /* no worker can run it */
+    run->ran_before = job->ran_before || run->record.attempts > 0;
     served->runs++;
     return run;
+}
+
+uint64_t hf_run_identity(const hf_run *run)
+{
+    char created[24];
+    const char *url = run->worker->server.url, *at = url == NULL ? "" : strrchr(url, '@');
+    snprintf(created, sizeof created, "%lld", (long long)run->record.created_ms);
+    const char *const parts[] = {at == NULL ? url : at, run->served->queue.prefix,
+                                 run->id, run->record.type, created};
+    uint64_t hash = HF_HASH_START;
+    for (size_t i = 0; i < HF_COUNT(parts); i++)
+        hash = hf_hash_text(hash, parts[i]) * 31; /* "ab", "c" is not "a", "bc" */
+    return hash;
 }
 
 void hf_run_free(hf_run *run)

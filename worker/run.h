@@ -37,6 +37,7 @@ struct hf_run {
     uint64_t claimed_ns, started_ns, ended_ns;
     uint32_t timeout_ms;
     hf_run_state state;
+    bool ran_before; /* an earlier run may have left something */
     bool isolated, has_retry_in, resent, lost_logged, released;
     bool started;       /* its program; of a C handler begun_ns says it */
     hf_verdict_op op;   /* DECIDED: the verdict to send */
@@ -84,6 +85,9 @@ void hf_run_set_text(hf_run *run, const char *text, size_t len);
  * memory */
 hf_run *hf_run_shadow(hf_run *run);
 
+/* A hash that tells its job from any other, also from one that has its id later, or has
+ * it at another Redis. */
+uint64_t hf_run_identity(const hf_run *run);
 int64_t hf_run_ran_ms(const hf_run *run); /* until now, or its end */
 /* Logs how it ended. */
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);

@@ -308,7 +308,10 @@ HF_API int hf_lock_fd(hf_lock *lock);
  * process, the minder (`holdfast minder`, one for each client), sends the signals, even
  * while this process is stopped; when this process is gone it sends KILL at once. The
  * first call starts the minder and waits for it, some milliseconds and at most 5 s. A
- * lock guards one group, which may be the caller's own.
+ * lock guards one group, which may be the caller's own. If the leader is a child of the
+ * caller, and not the caller's own, its limit RLIMIT_LOCKS, which Linux does not use, is
+ * set to a number that its descendants inherit: KILL then reaches those too that leave
+ * the group (setsid).
  *
  * group 0: the group has ended, and is no longer guarded. Call this before the leader of
  * the group is reaped, because its number may then pass to another process. A release

@@ -5,7 +5,10 @@
  * arrived, and then acts upon the deadlines that had passed at that reading. So a record
  * that was written before the deadline that it replaces is always respected. And after
  * the minder itself was stopped for a while, it does not kill a group that has ended
- * meanwhile, whose number may belong to another by now. */
+ * meanwhile, whose number may belong to another by now.
+ *
+ * With a group it kills all that the group has started (lock/minder/family.h). A timer of
+ * the kernel continues a minder that is stopped when something is due. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,12 +28,16 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "holdfast/minder.h"
+#include "lock/minder/family.h"
 #include "lock/minder/minder.h"
 #include "lock/minder/spawn.h"
 
 enum {
     RECORDS_AT_ONCE = 256,
-    LINGER_MS = 5000, /* for programs that were being started when the worker died */
+    PASS_MS = 5,       /* between two passes over the processes */
+    KILL_GIB_MS = 250, /* for the end of a process, for each GiB of its memory */
+    ALARM_MS = 20,     /* between two signals to a minder that is stopped */
+    LINGER_MS = 5000,  /* for programs that were being started when the worker died */
     EXIT_USAGE = 64,
     EXIT_SYSTEM = 71
 };
@@ -39,16 +46,25 @@ typedef struct group {
     pid_t id;
     int pidfd;  /* of its leader; -1: it could not be opened */
     bool asked; /* TERM was sent */
+    bool just_asked;
     uint64_t deadline_ns, ask_ns;
+    uint64_t left_ns; /* until the deadline, when that was told; 0: the lease is lost */
+    hf_family family; /* all that it has started */
 } group;
 
 typedef struct minder {
     uint64_t grace_ns;
     int timer_fd, worker_fd;
+    timer_t alarm;      /* continues this process if it is stopped */
     bool orphaned;      /* the worker is gone: no group may live */
     uint64_t linger_ns; /* when it ends, once orphaned */
     size_t n;
     group groups[HF_MINDER_GROUPS_MAX];
+    size_t dying_n; /* families whose group was killed, until they are gone */
+    hf_family dying[HF_MINDER_GROUPS_MAX];
+    uint64_t until_ns[HF_MINDER_GROUPS_MAX]; /* of each: no longer */
+    uint64_t pass_ns;                        /* the next pass over them */
+    hf_family asked[HF_MINDER_GROUPS_MAX];   /* in one turn */
 } minder;
 
 /* ---- the groups ---- */
@@ -66,28 +82,81 @@ static void drop(minder *m, group *g)
     *g = m->groups[--m->n];
 }
 
+/* A session's number is its own while its leader is not reaped. */
+static void kill_family(minder *m, const group *g)
+{
+    hf_family family = g->family;
+    if (g->pidfd < 0 || !hf_spawn_signal_group(g->pidfd, 0))
+        family.session = 0;
+    if (hf_family_is_empty(&family))
+        return;
+    if (m->dying_n == HF_MINDER_GROUPS_MAX) {
+        hf_family_kill(&family, 1);
+        return;
+    }
+    m->until_ns[m->dying_n] = hf_boot_ns() + HF_FAMILY_KILL_MS * HF_MS_NS;
+    m->dying[m->dying_n++] = family;
+    m->pass_ns = 0;
+}
+
+/* The group first, which takes no search. */
+static void kill_group(minder *m, group *g)
+{
+    send_signal(g, SIGKILL);
+    kill_family(m, g);
+    drop(m, g);
+}
+
 static void kill_all(minder *m)
 {
-    while (m->n > 0) {
-        send_signal(&m->groups[0], SIGKILL);
-        drop(m, &m->groups[0]);
+    while (m->n > 0)
+        kill_group(m, &m->groups[0]);
+}
+
+/* One pass over those that are being killed. A pass takes its time where there are many
+ * processes, and others have deadlines: the next one comes later then. */
+static void look_for_dying(minder *m, uint64_t now_ns)
+{
+    if (m->dying_n == 0 || now_ns < m->pass_ns)
+        return;
+    bool again = false;
+    hf_family_kill(m->dying, m->dying_n);
+    for (size_t i = 0; i < m->dying_n;) {
+        if (hf_family_is_gone(&m->dying[i]) || now_ns >= m->until_ns[i]) {
+            m->dying[i] = m->dying[--m->dying_n];
+            m->until_ns[i] = m->until_ns[m->dying_n];
+        } else {
+            again = again || m->dying[i].alive == 0;
+            i++;
+        }
     }
+    uint64_t end_ns = hf_boot_ns();
+    m->pass_ns = end_ns + (again ? 0 : PASS_MS * HF_MS_NS) + (end_ns - now_ns);
 }
 
 static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
 {
+    uint64_t now_ns = hf_boot_ns();
     size_t i = 0;
     while (i < m->n && m->groups[i].id != id)
         i++;
+    group added = {.id = id, .pidfd = -1};
+    if (i == m->n) {
+        added.pidfd = hf_spawn_pidfd(id);
+        added.family = hf_family_of(id);
+    }
     if (m->orphaned || i == HF_MINDER_GROUPS_MAX) {
         kill(-id, SIGKILL); /* what cannot be minded must not run */
+        kill_family(m, &added);
+        hf_close_fd(&added.pidfd);
         return;
     }
     if (i == m->n)
-        m->groups[m->n++] = (group){.id = id, .pidfd = hf_spawn_pidfd(id)};
+        m->groups[m->n++] = added;
     /* A program's own first record may come after its worker's extension. */
     if (deadline_ns > m->groups[i].deadline_ns) {
         m->groups[i].deadline_ns = deadline_ns;
+        m->groups[i].left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
         m->groups[i].ask_ns = ask_ns != 0                 ? ask_ns
                               : deadline_ns > m->grace_ns ? deadline_ns - m->grace_ns
                                                           : 0;
@@ -99,7 +168,7 @@ static void end_soon(minder *m, pid_t id, uint64_t deadline_ns)
 {
     for (size_t i = 0; i < m->n; i++) {
         if (m->groups[i].id == id) {
-            m->groups[i].ask_ns = 0;
+            m->groups[i].ask_ns = m->groups[i].left_ns = 0;
             if (deadline_ns < m->groups[i].deadline_ns)
                 m->groups[i].deadline_ns = deadline_ns;
         }
@@ -110,9 +179,40 @@ static void forget(minder *m, pid_t id)
 {
     for (size_t i = 0; i < m->n; i++) {
         if (m->groups[i].id == id) {
+            if (m->groups[i].asked || m->groups[i].ask_ns == 0)
+                kill_family(m, &m->groups[i]); /* it was not to go on */
             drop(m, &m->groups[i]);
             return;
         }
+    }
+}
+
+/* A process whose memory has to be given back holds its locks, ports and files meanwhile:
+ * a large program is killed earlier, so that it has gone when its lease is over. */
+static void kill_earlier(group *g, uint64_t resident)
+{
+    uint64_t cut_ns = (resident >> 20) * KILL_GIB_MS * HF_MS_NS >> 10;
+    if (cut_ns > g->left_ns / 4)
+        cut_ns = g->left_ns / 4;
+    g->deadline_ns -= cut_ns;
+}
+
+/* TERM to what the groups that just got it have started outside of them. */
+static void ask_families(minder *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->groups[i].just_asked)
+            m->asked[n++] = m->groups[i].family;
+    if (n == 0)
+        return;
+    hf_family_ask(m->asked, n);
+    hf_family_measure(m->asked, n);
+    for (size_t i = m->n; i-- > 0;) {
+        if (!m->groups[i].just_asked)
+            continue;
+        m->groups[i].just_asked = false;
+        kill_earlier(&m->groups[i], m->asked[--n].resident);
     }
 }
 
@@ -123,19 +223,51 @@ static uint64_t act(minder *m, uint64_t now_ns)
     for (size_t i = 0; i < m->n;) {
         group *g = &m->groups[i];
         if (now_ns >= g->deadline_ns) {
-            send_signal(g, SIGKILL);
-            drop(m, g);
+            kill_group(m, g);
             continue;
         }
         if (!g->asked && now_ns >= g->ask_ns) {
             send_signal(g, SIGTERM);
-            g->asked = true;
+            g->asked = g->just_asked = true;
         }
-        uint64_t at_ns = g->asked ? g->deadline_ns : g->ask_ns;
-        next_ns = at_ns < next_ns ? at_ns : next_ns;
         i++;
     }
-    return next_ns;
+    ask_families(m);
+    look_for_dying(m, now_ns);
+    for (size_t i = 0; i < m->n; i++) {
+        const group *g = &m->groups[i];
+        uint64_t at_ns = g->asked ? g->deadline_ns : g->ask_ns;
+        next_ns = at_ns < next_ns ? at_ns : next_ns;
+    }
+    return m->dying_n > 0 && m->pass_ns < next_ns ? m->pass_ns : next_ns;
+}
+
+/* ---- stopped ---- */
+
+static void on_continued(int number)
+{
+    (void)
+        number; /* without a handler the kernel drops the signal, and repeats it never */
+}
+
+static bool start_alarm(minder *m)
+{
+    struct sigaction action = {.sa_handler = on_continued};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    sigaction(SIGCONT, &action, NULL);
+    return timer_create(CLOCK_BOOTTIME, &event, &m->alarm) == 0;
+}
+
+/* A minder that was stopped (SIGSTOP) is continued by the kernel when it has something to
+ * do, and again and again until it has done that: whoever stops it may do so twice. */
+static void set_alarm(minder *m, uint64_t at_ns)
+{
+    struct itimerspec when = {.it_interval = {.tv_nsec = ALARM_MS * (long)HF_MS_NS}};
+    at_ns += HF_MS_NS; /* one that runs needs no signal */
+    if (at_ns > HF_MS_NS)
+        when.it_value = (struct timespec){.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS)),
+                                          .tv_nsec = (long)(at_ns % (1000 * HF_MS_NS))};
+    (void)timer_settime(m->alarm, TIMER_ABSTIME, &when, NULL);
 }
 
 /* ---- the pipe ---- */
@@ -183,7 +315,7 @@ static void run(minder *m)
         uint64_t now_ns = hf_boot_ns();
         if (!read_records(m)) {
             kill_all(m);
-            return;
+            break;
         }
         if (worker_ended) {
             /* The pipe has not ended: another process has it as well. A program between
@@ -193,10 +325,15 @@ static void run(minder *m)
             kill_all(m);
         }
         if (m->orphaned && now_ns >= m->linger_ns)
-            return;
+            break;
         uint64_t next_ns = act(m, now_ns);
-        hf_timer_set(m->timer_fd, m->orphaned ? m->linger_ns : next_ns);
+        if (m->orphaned && m->linger_ns < next_ns)
+            next_ns = m->linger_ns;
+        hf_timer_set(m->timer_fd, next_ns);
+        set_alarm(m, next_ns);
     }
+    (void)hf_family_end(m->dying, m->dying_n,
+                        hf_boot_ns() + HF_FAMILY_KILL_MS * HF_MS_NS);
 }
 
 /* ---- start ---- */
@@ -251,7 +388,7 @@ int hf_minder_main(int argc, char **argv)
     m->grace_ns = (uint64_t)grace_ms * HF_MS_NS;
     m->worker_fd = watch_worker((pid_t)worker);
     m->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (m->worker_fd >= 0 && m->timer_fd >= 0 && chdir("/") == 0 &&
+    if (m->worker_fd >= 0 && m->timer_fd >= 0 && start_alarm(m) && chdir("/") == 0 &&
         fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
         fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
         write(STDOUT_FILENO, &hello, 1) == 1) {

@@ -270,6 +270,7 @@ void hf_minder_kill(hf_minder *minder)
     uv_mutex_lock(&minder->lock);
     while (minder->list != NULL) {
         kill(-minder->list->group, SIGKILL);
+        tell(minder, HF_MIND_END, minder->list, true); /* what it has started ends too */
         tell(minder, HF_MIND_GONE, minder->list, true);
         take_out(minder, minder->list);
     }

@@ -28,8 +28,12 @@
 #include "base/clock.h"
 #include "base/fdlock.h"
 #include "base/parent.h"
+#include "lock/minder/mark.h"
 #include "lock/minder/record.h"
 
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
@@ -84,6 +88,49 @@ bool hf_spawn_signal_group(int pidfd, int sig)
     if (errno == EINVAL || errno == ENOSYS)
         errno = ENOTSUP;
     return false;
+}
+
+/* Has its number been given up? A host that ignores SIGCHLD, or waits for any child, has
+ * reaped it then. */
+static bool is_reaped(int pidfd)
+{
+    siginfo_t info;
+    return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOWAIT | WNOHANG) < 0 &&
+           errno == ECHILD;
+}
+
+bool hf_spawn_signal_child(pid_t pid, int pidfd, int sig)
+{
+    if (hf_spawn_signal_group(pidfd, sig))
+        return true;
+    if (errno != ENOTSUP)
+        return false;
+    if (!is_reaped(pidfd))
+        return kill(-pid, sig) == 0;
+    errno = ESRCH; /* the rest of the group cannot be told from others */
+    return false;
+}
+
+bool hf_spawn_has_ended(int pidfd, bool *by_signal, int *status)
+{
+    siginfo_t info = {0};
+    int got;
+    do
+        got = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOWAIT | WNOHANG);
+    while (got < 0 && errno == EINTR);
+    if (got == 0 && info.si_pid == 0)
+        return false;
+    *by_signal = got == 0 && info.si_code != CLD_EXITED;
+    *status = got == 0 ? info.si_status : -1;
+    return true;
+}
+
+bool hf_spawn_left_denied(pid_t pid, int pidfd)
+{
+    bool reached = hf_spawn_signal_group(pidfd, 0);
+    if (!reached && errno == ENOTSUP)
+        reached = kill(-pid, 0) == 0;
+    return !reached && errno == EPERM;
 }
 
 bool hf_spawn_find(const char *name, char out[PATH_MAX])
@@ -176,6 +223,7 @@ static hf_spawn_step run_child(const child *c)
     if (spawn->ends_with_us && !hf_end_with_parent(c->parent))
         return HF_SPAWN_SETUP;
     setsid();
+    hf_mark_set(0, spawn->mark, spawn->job);
     int minder_fd = out_of_the_way(spawn->minder_fd);
     if (!place_fds(spawn->fds))
         return HF_SPAWN_SETUP;

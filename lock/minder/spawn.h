@@ -27,6 +27,7 @@ typedef struct hf_spawn {
     int fds[HF_SPAWN_FDS]; /* become 0 to 4; the last ones may be -1. Borrowed */
     int minder_fd;         /* -1: there is none to tell. Borrowed */
     uint64_t deadline_ns;  /* of the group, if there is a minder */
+    uint64_t mark, job;    /* as hf_mark_set() wants them; 0: no mark */
     bool ends_with_us; /* killed when the thread that starts it ends (base/parent.h) */
 } hf_spawn;
 
@@ -77,5 +78,16 @@ int hf_spawn_pidfd(pid_t pid);
  * number. False with errno: ESRCH (no process is left), EPERM (no permission for any of
  * the rest), ENOTSUP (the system cannot: before Linux 6.9). */
 bool hf_spawn_signal_group(int pidfd, int sig);
+/* The same for the group that a child of ours leads, on every system: never to another
+ * group that has taken its number. False with errno. */
+bool hf_spawn_signal_child(pid_t pid, int pidfd, int sig);
+
+/* True: a child of ours has ended, and how is known. It is not reaped. Where the host
+ * ignores SIGCHLD, or waits for any child, its status is lost, and -1. */
+bool hf_spawn_has_ended(int pidfd, bool *by_signal, int *status);
+/* Whether all that a leader left in its group may not be signalled, once it is reaped:
+ * before, its own end hides that others were not reached. By number nothing is signalled,
+ * only asked. */
+bool hf_spawn_left_denied(pid_t pid, int pidfd);
 
 #endif

@@ -149,6 +149,38 @@ static void one_that_is_killed_leaves_nothing_running(void **state)
     ended(&second, 0);
 }
 
+/* Its program is in a session of its own. */
+static void what_left_its_group_ends_with_a_killed_holder(void **state)
+{
+    char command[HF_CLI_PATH + 64];
+    (void)state;
+    (void)snprintf(command, sizeof command, "setsid -w %s beat one deaf", self);
+    start(&first, "--ttl 3s", command, "log1");
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    start_beats(&second, "two", "--ttl 3s", false);
+    EVENTUALLY(LONG_MS,
+               hf_fixture_number(&hf_try_fixture.redis, "ZCARD hf:lock:{a}:q:a") >= 1);
+    hf_proc_signal(&first, SIGKILL);
+    did_not_overlap();
+    hf_proc_signal(&second, SIGTERM);
+    ended(&second, 0);
+}
+
+static void what_left_its_group_ends_with_a_lost_lock(void **state)
+{
+    char command[HF_CLI_PATH + 64];
+    (void)state;
+    (void)snprintf(command, sizeof command, "setsid -w %s beat one deaf", self);
+    start(&first, "--ttl 3s --grace 300ms", command, "log1");
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    assert_true(hf_fixture_number(&hf_try_fixture.redis,
+                                  "DEL hf:lock:{a}:e:a "
+                                  "hf:lock:{a}:q:a hf:lock:{a}:x:a") > 0);
+    ended(&first, 75);
+    off_t size = size_of("one");
+    ALWAYS(300, size_of("one") == size);
+}
+
 /* The child of a process whose command line has that word in it; 0: there is none. */
 static pid_t child_with(pid_t parent, const char *word)
 {
@@ -378,6 +410,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         TEST(one_that_is_killed_leaves_nothing_running),
+        TEST(what_left_its_group_ends_with_a_killed_holder),
+        TEST(what_left_its_group_ends_with_a_lost_lock),
         TEST(a_command_ends_with_its_holder_and_the_minder),
         TEST(one_that_is_stopped_leaves_nothing_running),
         TEST(a_long_command_is_not_disturbed),

@@ -244,6 +244,37 @@ static void a_killed_worker_takes_its_programs_along_within_a_second(void **stat
     EVENTUALLY(15000, !hf_pid_alive(minder));
 }
 
+/* Each of them leaves its group, and two their session. */
+#define LEFT(how) how " sh -c 'trap \"\" TERM; echo up $$; " WAIT "' & wait"
+
+static void what_left_its_group_goes_with_the_worker_as_well(void **state)
+{
+    static const char *const ways[] = {LEFT("timeout 60"), LEFT("setsid"),
+                                       LEFT("env -i setsid")};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ways); i++) {
+        hf_proc proc;
+        start_worker(&proc, ways[i], "60000", NULL);
+        hf_proc_kill(&proc);
+        EVENTUALLY(15000, alive() == 0);
+        (void)unlink(log_path);
+    }
+}
+
+static void what_left_its_group_ends_at_the_deadline_of_a_stopped_worker(void **state)
+{
+    hf_proc proc;
+    (void)state;
+    start_worker(&proc, LEFT("setsid"), "3000", NULL);
+    pid_t minder_pid = (pid_t)logged("minder", 0);
+    hf_proc_signal(&proc, SIGSTOP);
+    kill(minder_pid, SIGSTOP);           /* both */
+    for (int i = 0; i < N_PROGRAMS; i++) /* and what they have started */
+        kill((pid_t)logged("program", i), SIGSTOP);
+    EVENTUALLY(15000, alive() == 0);
+    hf_proc_kill(&proc);
+}
+
 static void a_pipe_that_another_process_holds_does_not_help_a_program(void **state)
 {
     (void)state;
@@ -485,21 +516,37 @@ static void messages_to_a_stopped_minder_count(void **state)
 {
     (void)state;
     group extended = {.pid = 0}, gone = {.pid = 0}, late = {.pid = 0};
+    uint64_t ask_ms = hf_test_now_ms() + 2500 - GRACE_MS;
     start_group(&extended, 2500);
     start_group(&gone, 2500);
     start_group(&late, 2500);
-    uint64_t deadline_ms = hf_test_now_ms() + 2500;
     stop_minder();
     hf_minder_extend(minder, &extended.minded, hf_boot_ns() + 60000 * HF_MS_NS);
     hf_minder_remove(minder, &gone.minded); /* its number may be somebody else's now */
-    EVENTUALLY(15000, hf_test_now_ms() > deadline_ms + 100);
-    assert_true(hf_pid_alive(late.pid));
-    kill(hf_minder_pid(minder), SIGCONT);
+    /* The kernel continues it when it is to ask. */
     EVENTUALLY(15000, !hf_pid_alive(late.pid));
+    assert_true(hf_test_now_ms() + 1 >= ask_ms);
     ALWAYS(200, hf_pid_alive(extended.pid) && hf_pid_alive(gone.pid));
     end_group(&extended);
     end_group(&gone);
     end_group(&late);
+}
+
+static void a_minder_that_is_stopped_again_and_again_kills_in_time(void **state)
+{
+    (void)state;
+    group late = {.pid = 0};
+    start_group(&late, 2500);
+    uint64_t until_ms = hf_test_now_ms() + 15000;
+    stop_minder();
+    while (hf_pid_alive(late.pid) && hf_test_now_ms() < until_ms) {
+        kill(hf_minder_pid(minder), SIGSTOP);
+        hf_test_pause_ms(10);
+    }
+    bool lived = hf_pid_alive(late.pid);
+    kill(hf_minder_pid(minder), SIGCONT);
+    end_group(&late);
+    assert_false(lived);
 }
 
 /* Nobody else does in time: its worker may be killed right after the fork. */
@@ -696,6 +743,8 @@ int main(int argc, char **argv)
 #define MINDER_TEST(name) cmocka_unit_test_setup_teardown(name, minder_up, minder_down)
     const struct CMUnitTest tests[] = {
         TEST(a_killed_worker_takes_its_programs_along_within_a_second),
+        TEST(what_left_its_group_goes_with_the_worker_as_well),
+        TEST(what_left_its_group_ends_at_the_deadline_of_a_stopped_worker),
         TEST(a_pipe_that_another_process_holds_does_not_help_a_program),
         TEST(a_program_does_not_outlive_its_worker_and_its_minder),
         TEST(a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline),
@@ -706,6 +755,7 @@ int main(int argc, char **argv)
         TEST(a_minder_is_not_ended_by_signals_that_ask),
         TEST(ps_shows_what_it_is),
         MINDER_TEST(messages_to_a_stopped_minder_count),
+        MINDER_TEST(a_minder_that_is_stopped_again_and_again_kills_in_time),
         MINDER_TEST(a_program_tells_the_minder_of_itself),
         MINDER_TEST(a_number_that_leads_another_group_by_now_is_left_alone),
         MINDER_TEST(a_deadline_never_moves_back),

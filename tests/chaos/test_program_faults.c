@@ -81,6 +81,7 @@ static void what_its_leader_leaves_in_the_group_is_killed(void **state)
     hf_outcome_free(&o);
 }
 
+/* Nor does it outlive it. */
 static void a_process_outside_the_group_cannot_delay_the_verdict(void **state)
 {
     (void)state;
@@ -96,8 +97,8 @@ static void a_process_outside_the_group_cannot_delay_the_verdict(void **state)
     assert_int_equal(o.result.status, 7);
     assert_true(hf_outcome_has(&o, 1, "here"));
     pid_t left = hf_outcome_pid(&o, 0);
-    assert_true(left > 1 && hf_pid_alive(left));
-    assert_int_equal(kill(left, SIGKILL), 0);
+    assert_true(left > 1);
+    assert_false(hf_pid_alive(left));
     hf_outcome_free(&o);
 }
 
