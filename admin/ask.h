@@ -39,11 +39,7 @@ struct hf_admin {
     char ns[HF_ID_SIZE];
     char *detail; /* of the call under way: the caller's, or `unread` */
     char unread[HF_DETAIL_SIZE];
-    hf_shards shards;        /* of the last queue that Redis has called divided */
-    char listed[HF_ID_SIZE]; /* the last job that a list told, */
-    int64_t listed_ms;       /* its score then, */
-    char listed_prefix[HF_PREFIX_SIZE];
-    hf_job_state listed_state;  /* and in which list */
+    hf_shards shards;           /* of the last queue that Redis has called divided */
     struct hf_hearing *hearing; /* of ends of jobs (admin/hear.h); owned; NULL: nothing */
 };
 

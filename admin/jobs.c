@@ -1,6 +1,8 @@
 /* jobs.c - jobs as an administrator sees them: one of them, and a page of them. */
 #include "holdfast/admin.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/structs.h"
+#include "base/text.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -354,6 +357,16 @@ hf_err hf_admin_in_queue(hf_admin *admin, const char *name, const char *id,
 
 /* ---- a page ---- */
 
+/* A place in a list, for people the text "[SHARD/]SCORE/ID". It names the score, because
+ * the job may be elsewhere, or have gone, when the list is continued there. */
+typedef struct place {
+    char id[HF_ID_SIZE]; /* "": the start, or the end */
+    int64_t score;
+    bool has_score; /* else the job is looked for */
+    unsigned shard;
+    bool has_shard;
+} place;
+
 typedef struct page {
     hf_admin *admin;
     hf_queue queue;
@@ -362,9 +375,55 @@ typedef struct page {
     hf_job_cb cb;
     void *arg;
     hf_job_info *info; /* one, for all of them */
-    char next[HF_ID_SIZE];
+    place at;          /* where the list goes on */
     size_t looks;
 } page;
+
+/* The first number of the text, behind which there is a slash. */
+static bool take_number(const char **text, int64_t max, int64_t *out)
+{
+    char digits[24];
+    size_t len = strcspn(*text, "/");
+    if ((*text)[len] == '\0' || len >= sizeof digits)
+        return false;
+    memcpy(digits, *text, len);
+    digits[len] = '\0';
+    *text += len + 1;
+    return hf_parse_int(digits, 0, max, out);
+}
+
+static hf_err read_place(hf_admin *admin, const char *text, place *out)
+{
+    const char *at = text == NULL ? "" : text;
+    int64_t shard = 0;
+    *out = (place){.has_score = strchr(at, '/') != NULL};
+    out->has_shard = strchr(at, '/') != strrchr(at, '/');
+    if ((out->has_shard && !take_number(&at, HF_SHARDS_MOST - 1, &shard)) ||
+        (out->has_score && !take_number(&at, HF_TIME_MAX_MS, &out->score)) ||
+        (text != NULL && !hf_name_ok(at)))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id or a cursor, found '%s'",
+                             HF_FOUND(text));
+    out->shard = (unsigned)shard;
+    memcpy(out->id, at, strlen(at) + 1);
+    return HF_OK;
+}
+
+static void put_place(const place *at, char out[HF_CURSOR_SIZE])
+{
+    char shard[16] = "";
+    if (at->has_shard)
+        (void)snprintf(shard, sizeof shard, "%u/", at->shard);
+    out[0] = '\0';
+    if (at->id[0] != '\0')
+        (void)snprintf(out, HF_CURSOR_SIZE, "%s%" PRId64 "/%s", shard, at->score, at->id);
+}
+
+static void move_to(page *p, const hf_reply *id, const hf_reply *score)
+{
+    copy(p->at.id, sizeof p->at.id, hf_reply_bytes(id));
+    p->at.score = hf_reply_int(score);
+    p->at.has_score = true;
+}
 
 static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
 {
@@ -381,10 +440,7 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
     else
         info->start_by_ms = 0;
     show_undated(info, now_ms);
-    memcpy(p->admin->listed, info->id, sizeof p->admin->listed);
-    memcpy(p->admin->listed_prefix, p->queue.prefix, sizeof p->admin->listed_prefix);
-    p->admin->listed_state = p->state;
-    p->admin->listed_ms = hf_reply_int(hf_reply_at(entry, 1));
+    move_to(p, hf_reply_at(entry, 0), hf_reply_at(entry, 1));
     p->cb(info, p->arg);
     return HF_OK;
 }
@@ -393,34 +449,28 @@ static hf_err read_page(const hf_answer *answer, void *out)
 {
     page *p = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
-    copy(p->next, sizeof p->next, hf_reply_bytes(hf_reply_at(answer->reply, 2)));
+    hf_err err = hf_script_status(answer, 4, &now_ms);
     size_t n = hf_reply_len(answer->reply);
-    for (size_t i = 3; err == HF_OK && i < n && p->left > 0; i++, p->left--)
+    for (size_t i = 4; err == HF_OK && i < n && p->left > 0; i++, p->left--)
         err = tell(p, hf_reply_at(answer->reply, i), now_ms);
+    if (err == HF_OK && p->left > 0)
+        move_to(p, hf_reply_at(answer->reply, 2), hf_reply_at(answer->reply, 3));
     return err;
 }
 
-/* The last job that was told of this list, in whichever shard. */
-static bool is_listed(const page *p, const char *id)
-{
-    return strcmp(id, p->admin->listed) == 0 && p->state == p->admin->listed_state;
-}
-
-static hf_err ask_page(hf_admin *admin, page *p, const char *after)
+static hf_err ask_page(page *p)
 {
     hf_args args;
-    bool known = after[0] != '\0' && is_listed(p, after) &&
-                 strcmp(p->queue.prefix, admin->listed_prefix) == 0;
     if (!hf_args_init(&args, 4, 2))
-        return hf_admin_no_memory(admin);
+        return hf_admin_no_memory(p->admin);
     /* Those that failed before may be few among many that wait. */
     bool sparse = p->state == HF_STATE_RETRY;
+    const place from = p->at;
     hf_args_text(&args, state_names[p->state]);
-    hf_args_text(&args, after);
+    hf_args_text(&args, from.id);
     hf_args_int(&args, sparse || p->left > SLICE ? SLICE : (int64_t)p->left);
-    if (known) /* it may be elsewhere by now */
-        hf_args_int(&args, admin->listed_ms);
+    if (from.has_score && from.id[0] != '\0')
+        hf_args_int(&args, from.score);
     else
         hf_args_text(&args, "");
     const hf_ask ask = {.script = &hf_lua_queue_list,
@@ -428,63 +478,90 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
                         .args = &args,
                         .read = read_page,
                         .out = p};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_err err = hf_admin_ask(p->admin, &ask, hf_admin_until(p->admin));
     hf_args_done(&args);
     return err;
 }
 
-/* From behind `after`; "": from the first one. At the end of the queue p->next is "". */
-static hf_err list_queue(page *p, const hf_queue *queue, const char *after)
+/* From p->at on. At the end of the queue it is none. */
+static hf_err list_queue(page *p, const hf_queue *queue)
 {
-    char from[HF_ID_SIZE];
     hf_err err;
-    copy(from, sizeof from, (hf_bytes){after, strlen(after)});
     p->queue = *queue;
-    do {
-        err = ask_page(p->admin, p, from);
-        memcpy(from, p->next, sizeof from);
-    } while (err == HF_OK && p->left > 0 && p->next[0] != '\0' && ++p->looks < LOOKS_MAX);
+    do
+        err = ask_page(p);
+    while (err == HF_OK && p->left > 0 && p->at.id[0] != '\0' && ++p->looks < LOOKS_MAX);
     return err;
 }
 
-/* From behind a job of any shard, which is *i then. */
-static hf_err list_behind(page *p, const hf_shards *shards, const hf_queue *whole,
-                          const char *after, unsigned *i)
+static hf_err list_shard(page *p, const hf_shards *shards, const hf_queue *whole,
+                         unsigned i)
 {
     hf_queue shard;
-    for (*i = 0; is_listed(p, after) && *i < shards->n; ++*i) {
-        hf_shards_queue(shards, whole, *i, &shard);
-        if (strcmp(shard.prefix, p->admin->listed_prefix) == 0)
-            return list_queue(p, &shard, after);
-    }
+    hf_shards_queue(shards, whole, i, &shard);
+    p->at.shard = i;
+    p->at.has_shard = true;
+    return list_queue(p, &shard);
+}
+
+/* From behind a job of any shard. */
+static hf_err list_behind(page *p, const hf_shards *shards, const hf_queue *whole)
+{
+    const place from = p->at;
     hf_err err = HF_GONE;
     for (unsigned k = 0; k < shards->n && err == HF_GONE; k++) {
-        *i = hf_part_for(shards, after, k);
-        hf_shards_queue(shards, whole, *i, &shard);
-        err = list_queue(p, &shard, after);
+        p->at = from;
+        err = list_shard(p, shards, whole, hf_part_for(shards, from.id, k));
     }
     return err;
 }
 
 /* One shard after the other. */
-static hf_err list_shards(page *p, const hf_queue *whole, const char *after)
+static hf_err list_shards(page *p, const hf_queue *whole)
 {
     const hf_shards *shards = &p->admin->shards;
-    hf_queue shard;
-    unsigned i = 0;
-    hf_shards_queue(shards, whole, 0, &shard);
-    hf_err err = after[0] == '\0' ? list_queue(p, &shard, "")
-                                  : list_behind(p, shards, whole, after, &i);
-    while (err == HF_OK && p->left > 0 && p->next[0] == '\0' && ++i < shards->n) {
-        hf_shards_queue(shards, whole, i, &shard);
-        err = list_queue(p, &shard, "");
-    }
-    return err <= HF_INVALID ? hf_admin_name_shard(p->admin, err, shards->tags[i]) : err;
+    if (p->at.has_shard && p->at.shard >= shards->n)
+        return hf_admin_fail(p->admin, HF_INVALID, "expected one of %u shards, found %u",
+                             shards->n, p->at.shard);
+    bool looks_for = p->at.id[0] != '\0' && !p->at.has_shard;
+    hf_err err = looks_for ? list_behind(p, shards, whole)
+                           : list_shard(p, shards, whole, p->at.shard);
+    while (err == HF_OK && p->left > 0 && p->at.id[0] == '\0' &&
+           p->at.shard + 1 < shards->n)
+        err = list_shard(p, shards, whole, p->at.shard + 1);
+    return err <= HF_INVALID
+               ? hf_admin_name_shard(p->admin, err, shards->tags[p->at.shard])
+               : err;
+}
+
+static hf_err list_all(page *p, const hf_queue *whole)
+{
+    hf_err err = list_queue(p, whole);
+    return err == HF_SHARDED ? list_shards(p, whole) : err;
+}
+
+static void tell_none(const hf_job_info *info, void *arg)
+{
+    (void)info;
+    (void)arg;
+}
+
+/* Whether a full page is the last one is seen only behind it. */
+static hf_err find_end(page *p, const hf_queue *whole)
+{
+    page behind = *p;
+    behind.left = 1;
+    behind.looks = 0;
+    behind.cb = tell_none;
+    hf_err err = list_all(&behind, whole);
+    if (err == HF_OK && behind.left > 0 && behind.at.id[0] == '\0')
+        p->at.id[0] = '\0';
+    return err;
 }
 
 hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
                      const char *after, size_t limit, hf_job_cb cb, void *arg,
-                     char next[HF_ID_SIZE], char detail[HF_DETAIL_SIZE])
+                     char next[HF_CURSOR_SIZE], char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
     hf_job_info info = {HF_JOB_INFO_INIT};
@@ -495,22 +572,20 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
               .arg = arg,
               .info = &info};
     hf_admin_begin(admin, detail);
-    hf_err err = hf_admin_queue(admin, name, &queue);
+    hf_err err = read_place(admin, after, &p.at); /* it may be in `next` */
     if (next != NULL)
         next[0] = '\0';
+    if (err == HF_OK)
+        err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)
         return err;
     if (limit < 1 || limit > LIST_MAX || (size_t)state >= HF_COUNT(state_names))
         return hf_admin_fail(admin, HF_INVALID, "expected a state, and 1 to %d jobs",
                              LIST_MAX);
-    err = after != NULL ? hf_admin_check_id(admin, after) : HF_OK;
-    if (err != HF_OK)
-        return err;
-    after = after != NULL ? after : "";
-    err = list_queue(&p, &queue, after);
-    if (err == HF_SHARDED)
-        err = list_shards(&p, &queue, after);
-    if (err == HF_OK && p.left > 0 && next != NULL)
-        memcpy(next, p.next, HF_ID_SIZE);
+    err = list_all(&p, &queue);
+    if (err == HF_OK && p.left == 0 && next != NULL)
+        err = find_end(&p, &queue);
+    if (err == HF_OK && next != NULL)
+        put_place(&p.at, next);
     return err;
 }

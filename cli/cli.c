@@ -189,7 +189,7 @@ int hf_cli_put_over(hf_cli *cli)
     return put_options_over(cli);
 }
 
-static void warn(const hf_cli *cli, const char *text)
+void hf_cli_warn(const hf_cli *cli, const char *text)
 {
     if (cli->json)
         hf_out_json(stderr, json_pack("{s:s}", "warning", text));
@@ -210,7 +210,7 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
     int code = hf_cli_put_over(cli);
     if (code == HF_EXIT_OK && cli->server.tls != NULL && cli->server.tls->skip_verify &&
         args->command->run != hf_cmd_worker) /* a worker logs it */
-        warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
+        hf_cli_warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
     return code;
 }
 

@@ -48,6 +48,9 @@ int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *fo
 void hf_cli_print(const hf_cli *cli, const char *lines);
 void hf_cli_print_json(const hf_cli *cli, json_t *object); /* takes the object */
 
+/* A line of standard error that is no failure; with --json an object. */
+void hf_cli_warn(const hf_cli *cli, const char *text);
+
 /* HF_EXIT_OK if it is a name, or NULL (it was not given); else it is said. `what`: "a
  * queue's name". */
 int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name);

@@ -12,13 +12,26 @@
 #define AFTER_OPT                                                                        \
     {                                                                                    \
         .name = "after", .kind = HF_OPT_TEXT, .value = "ID",                             \
-        .help = "continue after this job, the last one of the previous page"             \
+        .help =                                                                          \
+            "continue here: what the previous page says at its end, or the id of its "   \
+            "last job"                                                                   \
     }
 #define FIND_OPT                                                                         \
     {                                                                                    \
         .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
         .help = "the queue of the job; needed only if several queues have a job with "   \
                 "this id"                                                                \
+    }
+#define ALL_QUEUES_OPT                                                                   \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "only this queue; default all"                                           \
+    }
+#define DEAD_QUEUE_OPT                                                                   \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "only this queue; default all; with ID needed only if several queues "   \
+                "have a job with this id"                                                \
     }
 #define YES_OPT                                                                          \
     {                                                                                    \
@@ -227,7 +240,7 @@ const hf_opt hf_opts_cancel[] = {
 };
 const hf_opt hf_opts_delete[] = {FIND_OPT, YES_OPT, HF_OPT_END};
 const hf_opt hf_opts_list[] = {
-    HF_OPT_QUEUE,
+    ALL_QUEUES_OPT,
     {.name = "state",
      .kind = HF_OPT_CHOICE,
      .value = "STATE",
@@ -241,30 +254,30 @@ const hf_opt hf_opts_list[] = {
     HF_OPT_END,
 };
 const hf_opt hf_opts_dead_list[] = {
-    HF_OPT_QUEUE, DEAD_FILTER_OPTS, LIMIT_OPT, AFTER_OPT, HF_OPT_END,
+    ALL_QUEUES_OPT, DEAD_FILTER_OPTS, LIMIT_OPT, AFTER_OPT, HF_OPT_END,
 };
 const hf_opt hf_opts_dead_retry[] = {
-    HF_OPT_QUEUE,
+    DEAD_QUEUE_OPT,
     DEAD_FILTER_OPTS,
     DEAD_MANY_OPT,
     {.name = "rate",
      .kind = HF_OPT_TEXT,
      .value = "N/s",
-     .help = "make this many due per second, one after another; default all at once"},
+     .help = "make this many of each queue due per second, one after another; default "
+             "all at once"},
+    {.name = "yes",
+     .help = "do not ask before the jobs of several queues are retried; needed without a "
+             "terminal"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_dead_purge[] = {
-    HF_OPT_QUEUE, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, HF_OPT_END,
+    DEAD_QUEUE_OPT, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, HF_OPT_END,
 };
 
 /* ---- schedules ---- */
 
 const hf_opt hf_opts_cron_list[] = {
-    {.name = "queue",
-     .letter = 'q',
-     .kind = HF_OPT_TEXT,
-     .value = "Q",
-     .help = "only this queue; default all"},
+    ALL_QUEUES_OPT,
     {.name = "limit",
      .alike = "count|max",
      .kind = HF_OPT_INT,
@@ -279,9 +292,15 @@ const hf_opt hf_opts_cron_list[] = {
              "--queue it is QUEUE/ID"},
     HF_OPT_END,
 };
-const hf_opt hf_opts_cron_one[] = {HF_OPT_QUEUE, HF_OPT_END};
+#define FIND_SCHEDULE_OPT                                                                \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "the queue of the schedule; needed only if several queues have a "       \
+                "schedule with this id"                                                  \
+    }
+const hf_opt hf_opts_cron_one[] = {FIND_SCHEDULE_OPT, HF_OPT_END};
 const hf_opt hf_opts_cron_show[] = {
-    HF_OPT_QUEUE,
+    FIND_SCHEDULE_OPT,
     {.name = "payload", .help = "print only the payload of its jobs, unchanged"},
     HF_OPT_END,
 };

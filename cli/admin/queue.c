@@ -11,6 +11,7 @@
 #include "cli/admin/shards.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
+#include "cli/common/more.h"
 #include "cli/common/rate.h"
 #include "cli/common/slices.h"
 #include "cli/out.h"
@@ -168,9 +169,8 @@ static int show_all(const hf_cli *cli, hf_admin *admin, manner how)
     size_t wanted = how == MANNER_ROW ? page_of(cli, names, n, &first) : n;
     int code = show_each(cli, admin, (const char *const *)names + first, wanted, how);
     size_t more = n - first - wanted;
-    if (code == HF_EXIT_OK && more > 0 && wanted > 0 && !cli->json)
-        printf("%zu more: holdfast queue list --after %s\n", more,
-               names[first + wanted - 1]);
+    if (code == HF_EXIT_OK && more > 0 && wanted > 0)
+        hf_more_tell(cli, wanted, "queue", names[first + wanted - 1]);
     free(names);
     return code;
 }

@@ -5,17 +5,19 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/common/more.h"
 #include "cli/out.h"
 
 enum { PAGE = 50, LIST_SIZE = 256, RECENT_MS = 3600 * 1000 };
 
 typedef struct lister {
     hf_table table;
-    const char *after; /* NULL: from the start, or it has come already */
+    const char *after; /* NULL: from the start */
+    bool after_silent; /* whether it is among the silent ones */
     bool json, all;
     size_t limit, shown, more, hidden;
-    char last[HF_HOLDER_SIZE]; /* that was shown */
-    bool goes_on;              /* after an earlier page */
+    char last[HF_HOLDER_SIZE + 8]; /* that was shown */
+    bool goes_on;                  /* after an earlier page */
 } lister;
 
 /* ---- one worker ---- */
@@ -77,17 +79,17 @@ static void on_worker(const hf_worker_info *w, void *arg)
         l->hidden++;
         return;
     }
-    if (l->after != NULL) {
-        if (strcmp(w->id, l->after) == 0)
-            l->after = NULL;
-        return;
-    }
+    if (l->after != NULL &&
+        (w->silent < l->after_silent ||
+         (w->silent == l->after_silent && strcmp(w->id, l->after) <= 0)))
+        return; /* they come in this order */
     if (l->shown == l->limit) {
         l->more++;
         return;
     }
     l->shown++;
-    memcpy(l->last, w->id, sizeof l->last);
+    (void)snprintf(l->last, sizeof l->last, "%s/%s", w->silent ? "silent" : "live",
+                   w->id);
     if (l->json)
         print_json(w);
     else
@@ -98,12 +100,35 @@ static void print_rest(const lister *l)
 {
     if (l->shown == 0)
         puts(l->goes_on ? "no more workers" : "no workers");
-    if (l->more > 0)
-        printf("%zu more: holdfast workers%s --after %s\n", l->more,
-               l->all ? " --all" : "", l->last);
     if (l->hidden > 0)
         printf("%zu went silent more than an hour ago: holdfast workers --all\n",
                l->hidden);
+}
+
+/* Among which workers the one is that --after names; one that has gone was live. */
+static void find(const hf_worker_info *w, void *arg)
+{
+    lister *l = arg;
+    if (strcmp(w->id, l->after) == 0)
+        l->after_silent = w->silent;
+}
+
+/* "live/ID", "silent/ID", or only an id. */
+static int take_after(const hf_cli *cli, hf_admin *admin, lister *l)
+{
+    const char *id = hf_argv_text(cli->args, "after");
+    l->after = id;
+    if (id == NULL)
+        return HF_EXIT_OK;
+    l->after_silent = strncmp(id, "silent/", 7) == 0;
+    if (l->after_silent || strncmp(id, "live/", 5) == 0) {
+        l->after = strchr(id, '/') + 1;
+        return hf_cli_check_name(cli, "a worker's id", l->after);
+    }
+    int code = hf_cli_check_name(cli, "a worker's id", id);
+    hf_err err =
+        code == HF_EXIT_OK ? hf_admin_workers(admin, find, l, cli->detail) : HF_OK;
+    return err == HF_OK ? code : hf_cli_fail(cli, err, cli->detail);
 }
 
 static int list(const hf_cli *cli, hf_admin *admin)
@@ -115,30 +140,28 @@ static int list(const hf_cli *cli, hf_admin *admin)
     };
     lister l = {.json = cli->json,
                 .all = hf_argv_has(cli->args, "all"),
-                .after = hf_argv_text(cli->args, "after"),
                 .goes_on = hf_argv_has(cli->args, "after"),
                 .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE)};
+    int code = take_after(cli, admin, &l);
+    if (code != HF_EXIT_OK)
+        return code;
     hf_table_init(&l.table, columns, HF_COUNT(columns));
     hf_err err = hf_admin_workers(admin, on_worker, &l, cli->detail);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
-    if (l.after != NULL)
-        return hf_cli_say(cli, HF_EXIT_NO, "", "no worker '%s' to continue after",
-                          l.after);
     if (!cli->json)
         print_rest(&l);
+    if (l.more > 0)
+        hf_more_tell(cli, l.shown, "worker", l.last);
     return HF_EXIT_OK;
 }
 
 int hf_cmd_workers(hf_cli *cli)
 {
     hf_admin *admin = NULL;
-    const char *after = hf_argv_text(cli->args, "after");
-    int code = hf_cli_check_name(cli, "a worker's id", after);
-    if (code == HF_EXIT_OK)
-        code = hf_cli_admin(cli, &admin);
+    int code = hf_cli_admin(cli, &admin);
     if (code == HF_EXIT_OK)
         code = list(cli, admin);
     hf_admin_close(admin);

@@ -28,10 +28,11 @@ void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,
 {
     if (cli->json)
         hf_out_json(stdout,
-                    json_pack("{s:s, s:I, s:b}", "queue", words->queue, words->key,
+                    json_pack("{s:s?, s:I, s:b}", "queue", words->queue, words->key,
                               (json_int_t)n, "complete", (int)complete));
     else
-        printf("%s: %zu %s%s%s\n", words->queue, n, n == 1 ? words->one : words->many,
+        printf("%s%s%zu %s%s%s\n", words->queue != NULL ? words->queue : "",
+               words->queue != NULL ? ": " : "", n, n == 1 ? words->one : words->many,
                n > 1 && words->pace != NULL ? words->pace : "",
                complete ? "" : ", then it was stopped");
 }

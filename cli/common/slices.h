@@ -23,9 +23,10 @@ bool hf_slices_progress(size_t done, size_t total, void *slices);
 
 /* The work done, for a line ("q: 2 jobs removed") or an object ({"queue", "removed"}). */
 typedef struct hf_slices_words {
-    const char *queue, *key; /* "removed" */
-    const char *one, *many;  /* "job removed", "jobs removed" */
-    const char *pace;        /* said behind `many`; or NULL */
+    const char *queue;      /* NULL: no queue has such jobs */
+    const char *key;        /* "removed" */
+    const char *one, *many; /* "job removed", "jobs removed" */
+    const char *pace;       /* said behind `many`; or NULL */
 } hf_slices_words;
 
 void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,

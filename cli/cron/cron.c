@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/common/job_options.h"
+#include "cli/common/more.h"
 #include "cli/common/payload.h"
 #include "cli/common/priority.h"
 #include "cli/out.h"
@@ -155,7 +156,7 @@ static int take_after(const hf_cli *cli, place *after)
 {
     const char *text = hf_argv_text(cli->args, "after");
     after->id = text;
-    if (text != NULL && !hf_argv_has(cli->args, "queue")) {
+    if (text != NULL && (!hf_argv_has(cli->args, "queue") || strchr(text, '/') != NULL)) {
         size_t len = strcspn(text, "/");
         if (text[len] == '\0' || len >= sizeof after->queue)
             return hf_cli_say(cli, HF_EXIT_USAGE, "",
@@ -163,6 +164,11 @@ static int take_after(const hf_cli *cli, place *after)
                               HF_FOUND(text));
         memcpy(after->queue, text, len);
         after->id = text + len + 1;
+        const char *asked = hf_argv_text(cli->args, "queue");
+        if (asked != NULL && strcmp(asked, after->queue) != 0)
+            return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                              "--after: expected a place in queue '%s', found '%s'",
+                              asked, HF_FOUND(text));
     }
     int code =
         hf_cli_check_name(cli, "a queue's name", after->id == text ? NULL : after->queue);
@@ -172,8 +178,8 @@ static int take_after(const hf_cli *cli, place *after)
 
 typedef struct lister {
     hf_table table;
-    bool json;
-    size_t n;
+    bool json, more;
+    size_t n, limit;
     char queue[HF_ID_SIZE], last[HF_ID_SIZE];
 } lister;
 
@@ -181,6 +187,10 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
 {
     lister *l = arg;
     char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_WHEN_SIZE], last[HF_WHEN_SIZE];
+    if (l->n == l->limit) {
+        l->more = true;
+        return;
+    }
     l->n++;
     memcpy(l->queue, s->queue, sizeof l->queue);
     memcpy(l->last, s->id, sizeof l->last);
@@ -202,30 +212,40 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
     hf_table_number(&l->table, s->dropped);
 }
 
-static hf_err list_all(const hf_cli *cli, hf_admin *admin, const place *after,
-                       size_t limit, lister *l)
+/* Those of a queue; then whether there is one behind a full page. */
+static hf_err list_queue(const hf_cli *cli, hf_admin *admin, const char *queue,
+                         const char *after, lister *l)
+{
+    hf_err err = HF_OK;
+    if (l->n < l->limit)
+        err = hf_admin_schedules(admin, queue, after, l->limit - l->n, on_schedule, l,
+                                 cli->detail);
+    bool is_last = strcmp(queue, l->queue) == 0;
+    if (err == HF_OK && l->n == l->limit && !l->more)
+        err = hf_admin_schedules(admin, queue, is_last ? l->last : NULL, 1, on_schedule,
+                                 l, cli->detail);
+    return err;
+}
+
+static hf_err list_all(const hf_cli *cli, hf_admin *admin, const place *after, lister *l)
 {
     char **names = NULL;
     size_t n = 0;
     hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
-    for (size_t i = 0; i < n && err == HF_OK && l->n < limit; i++) {
+    for (size_t i = 0; i < n && err == HF_OK && !l->more; i++) {
         int order = strcmp(names[i], after->queue);
         if (order >= 0)
-            err = hf_admin_schedules(admin, names[i], order == 0 ? after->id : NULL,
-                                     limit - l->n, on_schedule, l, cli->detail);
+            err = list_queue(cli, admin, names[i], order == 0 ? after->id : NULL, l);
     }
     free(names);
     return err;
 }
 
-static void tell_more(const lister *l, bool all)
+static void tell_more(const hf_cli *cli, const lister *l)
 {
-    (void)fflush(stdout); /* the page comes first */
-    (void)fprintf(stderr,
-                  "holdfast: %zu schedule%s listed, there may be more: go on with %s%s%s"
-                  "%s\n",
-                  l->n, l->n == 1 ? " is" : "s are", all ? "--after " : "-q ", l->queue,
-                  all ? "/" : " --after ", l->last);
+    char at[2 * HF_ID_SIZE + 2];
+    (void)snprintf(at, sizeof at, "%s/%s", l->queue, l->last);
+    hf_more_tell(cli, l->n, "schedule", at);
 }
 
 static int list(const hf_cli *cli, hf_admin *admin, const place *after)
@@ -235,20 +255,19 @@ static int list(const hf_cli *cli, hf_admin *admin, const place *after)
         {"WHEN", false, 40},   {"NEXT", false, 0},   {"LAST", false, 0},
         {"ACCEPTED", true, 0}, {"SKIPPED", true, 0}, {"DROPPED", true, 0}};
     const char *queue = hf_argv_text(cli->args, "queue");
-    size_t limit = (size_t)hf_argv_number(cli->args, "limit", PAGE);
-    lister l = {.json = cli->json};
+    lister l = {.json = cli->json,
+                .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE)};
     hf_table_init(&l.table, columns, HF_COUNT(columns));
-    hf_err err = queue == NULL ? list_all(cli, admin, after, limit, &l)
-                               : hf_admin_schedules(admin, queue, after->id, limit,
-                                                    on_schedule, &l, cli->detail);
+    hf_err err = queue == NULL ? list_all(cli, admin, after, &l)
+                               : list_queue(cli, admin, queue, after->id, &l);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
     if (l.n == 0 && !cli->json)
         puts(after->id == NULL ? "no schedules" : "no more schedules");
-    if (l.n == limit && !cli->json)
-        tell_more(&l, queue == NULL);
+    if (l.more)
+        tell_more(cli, &l);
     return HF_EXIT_OK;
 }
 
@@ -269,12 +288,18 @@ int hf_cmd_cron_list(hf_cli *cli)
 
 /* ---- one ---- */
 
+static int not_found(const hf_cli *cli, const char *queue)
+{
+    return hf_cli_say(cli, HF_EXIT_NO, "see: holdfast cron list",
+                      "no schedule '%s' in %s%s%s", hf_argv_operand(cli->args, 0),
+                      queue != NULL ? "queue '" : "any queue", queue != NULL ? queue : "",
+                      queue != NULL ? "'" : "");
+}
+
 static int fail(const hf_cli *cli, hf_err err, const char *queue)
 {
     if (err == HF_GONE)
-        return hf_cli_say(cli, HF_EXIT_NO, "see: holdfast cron list",
-                          "no schedule '%s' in queue '%s'", hf_argv_operand(cli->args, 0),
-                          queue);
+        return not_found(cli, queue);
     if (err == HF_INVALID)
         return hf_cli_say(cli, HF_EXIT_DATA, "", "%s", cli->detail);
     return hf_cli_fail(cli, err, cli->detail);
@@ -283,19 +308,51 @@ static int fail(const hf_cli *cli, hf_err err, const char *queue)
 typedef hf_err (*act_fn)(const hf_cli *cli, hf_admin *admin, const char *queue,
                          const char *id);
 
+/* Without --queue the schedule is looked for in all queues. */
+static int find_queue(const hf_cli *cli, hf_admin *admin, char queue[HF_ID_SIZE])
+{
+    const char *id = hf_argv_operand(cli->args, 0);
+    char **names = NULL;
+    size_t n = 0, found = 0;
+    hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
+    for (size_t i = 0; i < n && err == HF_OK && found < 2; i++) {
+        hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
+        err = hf_admin_schedule(admin, names[i], id, &info, NULL, cli->detail);
+        if (err == HF_OK && found++ == 0)
+            memcpy(queue, info.queue, HF_ID_SIZE);
+        err = err == HF_GONE ? HF_OK : err;
+    }
+    free(names);
+    if (err != HF_OK)
+        return fail(cli, err, NULL);
+    if (found > 1)
+        return hf_cli_say(
+            cli, HF_EXIT_USAGE, "name its queue with --queue",
+            "%s: expected --queue, since several queues have a schedule '%s'",
+            cli->args->command->name, id);
+    return found == 1 ? HF_EXIT_OK : not_found(cli, NULL);
+}
+
 static int act_on(const hf_cli *cli, act_fn act)
 {
     hf_admin *admin = NULL;
-    const char *queue = hf_cli_queue(cli), *id = hf_argv_operand(cli->args, 0);
-    int code =
-        queue == NULL ? HF_EXIT_DATA : hf_cli_check_name(cli, "a schedule's id", id);
+    char queue[HF_ID_SIZE] = "";
+    const char *asked = hf_argv_text(cli->args, "queue");
+    const char *id = hf_argv_operand(cli->args, 0);
+    int code = hf_cli_check_name(cli, "a queue's name", asked);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_check_name(cli, "a schedule's id", id);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);
-    if (code != HF_EXIT_OK)
-        return code;
-    hf_err err = act(cli, admin, queue, id);
+    if (code == HF_EXIT_OK && asked == NULL)
+        code = find_queue(cli, admin, queue);
+    if (code == HF_EXIT_OK) {
+        const char *its = asked != NULL ? asked : queue;
+        hf_err err = act(cli, admin, its, id);
+        code = err == HF_OK ? HF_EXIT_OK : fail(cli, err, its);
+    }
     hf_admin_close(admin);
-    return err == HF_OK ? HF_EXIT_OK : fail(cli, err, queue);
+    return code;
 }
 
 static hf_err show(const hf_cli *cli, hf_admin *admin, const char *queue, const char *id)

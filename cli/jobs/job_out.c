@@ -245,8 +245,9 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
 
 #define COLUMNS(when)                                                                    \
     {                                                                                    \
-        {"ID", false, 0}, {"TYPE", false, 32}, {"STATE", false, 0},                      \
-            {"ATTEMPTS", true, 0}, {when, false, 0}, {"ERROR", false, 60},               \
+        {"ID", false, 0}, {"QUEUE", false, 40}, {"TYPE", false, 32},                     \
+            {"STATE", false, 0}, {"ATTEMPTS", true, 0}, {when, false, 0},                \
+            {"ERROR", false, 60},                                                        \
     }
 
 void hf_job_table(hf_table *table, int64_t state)
@@ -281,19 +282,10 @@ void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
     char when[HF_WHEN_SIZE];
     hf_out_when(job->due_ms, now_ms, when);
     hf_table_text(table, job->id);
+    hf_table_text(table, job->queue);
     hf_table_text(table, job->type);
     hf_table_text(table, hf_job_state_name(job->state));
     hf_table_number(table, job->attempts);
     hf_table_text(table, when);
     hf_table_text(table, gist_of(job->error));
-}
-
-void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last)
-{
-    (void)fflush(stdout); /* the page comes first */
-    (void)fprintf(stderr,
-                  "holdfast: %zu job%s listed, there may be more: go on with -q %s%s%s "
-                  "--after %s\n",
-                  n, n == 1 ? " is" : "s are", queue, state != NULL ? " --state " : "",
-                  state != NULL ? state : "", last);
 }

@@ -14,8 +14,4 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms);
 void hf_job_table(hf_table *table, int64_t state);
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms);
 
-/* After a full page: tells the reader how to see the next one. `state` may be
- * NULL. */
-void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last);
-
 #endif

@@ -8,6 +8,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "cli/common/confirm.h"
+#include "cli/common/more.h"
 #include "cli/lock/open.h"
 #include "cli/out.h"
 
@@ -152,8 +153,8 @@ static int list(const hf_cli *cli, hf_lock_client *locks)
     tidy(&l);
     if (err == HF_OK)
         err = list_page(&l, locks, limit, &more, detail);
-    if (err == HF_OK && more > 0 && !cli->json)
-        printf("%zu more: holdfast locks list --after %s\n", more, l.last);
+    if (err == HF_OK && more > 0)
+        hf_more_tell(cli, limit, "lock", l.last);
     for (size_t i = 0; i < l.n; i++)
         free(l.names[i]);
     free(l.names);

@@ -276,17 +276,19 @@ HF_API HF_MUSTCHECK hf_err hf_admin_logs(hf_admin *admin, const char *queue,
                                          hf_log_cb cb, void *arg,
                                          char detail[HF_DETAIL_SIZE]);
 
-/* Lists at most `limit` (1..1000) jobs in a state, in their order, from behind the job
- * `after` (an id; NULL: from the first one). HF_GONE: the job `after` no longer exists.
- * The shards of a queue are listed one after the other.
+/* Lists at most `limit` (1..1000) jobs in a state, in their order, from behind `after`
+ * (NULL: from the first one). The shards of a queue are listed one after the other.
  *
- * One call looks at 50,000 jobs at most, and few of these may wait for a retry. `next`
- * (may be NULL) becomes the id with which to continue, or "" if the call found `limit`
- * jobs or came to the end. */
+ * `next` (may be NULL) becomes the cursor with which to continue, or "" at the end of the
+ * list. A cursor stays good when its job moves or goes. `after` may be `next` itself, or
+ * the id of a job; HF_GONE: the list has no job of this id. One call looks at 50,000 jobs
+ * at most, and few of these may wait for a retry: only `next` says whether it was the
+ * last page. */
+enum { HF_CURSOR_SIZE = HF_ID_SIZE + 32 };
 HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          hf_job_state state, const char *after,
                                          size_t limit, hf_job_cb cb, void *arg,
-                                         char next[HF_ID_SIZE],
+                                         char next[HF_CURSOR_SIZE],
                                          char detail[HF_DETAIL_SIZE]);
 
 /* ---- single jobs; `queue` is the job's queue, NULL: search all queues ---- */

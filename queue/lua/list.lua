@@ -6,10 +6,10 @@
 --  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
 --  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
 --           even if the job has moved; '' : not known
---  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes, kept, marks}, ...}
+--  returns  {OK, now, next, score, {id, score, line, payload bytes, token, lease, crashes, kept, marks}, ...}
 --           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that
---           was looked at, '' at the end of the set: of `retry` and `done`, and where jobs have
---           expired, a page may have few jobs, or none, before it. kept: of a done job until when it is kept, else 0.
+--           was looked at, with its score, '' at the end of the set: of `retry` and `done`, and where
+--           jobs have expired, a page may have few jobs, or none, before it. kept: of a done job until when it is kept, else 0.
 --           line is the record's first line with its newline, '' if it has none. marks: as `job`
 --           answers, none if the queue has none.
 --- @include "lib/guard.lua"
@@ -84,7 +84,8 @@ for _, set in ipairs(sets) do
   end
   found = merged(found, call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES'))
 end
-local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
+local whole = #found < 2 * limit
+local answer = { OK, now, whole and '' or found[#found - 1], whole and 0 or time_of(found[#found]) }
 local marks, bytes, may_expire = has_marks(P), 0, (not one or state == 'parked') and call('EXISTS', EXPIRES) == 1
 for i = 1, #found, 2 do
   local id, score = found[i], time_of(found[i + 1])
@@ -93,7 +94,7 @@ for i = 1, #found, 2 do
     break
   end
   if bytes > MAX_BYTES then
-    answer[3] = found[i - 2]
+    answer[3], answer[4] = found[i - 2], time_of(found[i - 1])
     break
   end
   local kept = state == 'done' and floor(call('ZSCORE', KEPT, id) or 0) or 0

@@ -212,7 +212,7 @@ static void on_job(const hf_job_info *info, void *arg)
     listed[n_listed++] = *info;
 }
 
-static char next[HF_ID_SIZE];
+static char next[HF_CURSOR_SIZE];
 
 static hf_err list(hf_job_state state, const char *after, size_t limit)
 {
@@ -340,13 +340,15 @@ static void a_list_that_has_looked_at_many_says_where_to_continue(void **state)
     verdict(HF_OP_RETRY, "again", 600000); /* behind all of them */
     must(list(HF_STATE_RETRY, NULL, 10));
     assert_int_equal(n_listed, 0);
-    assert_string_equal(next, "id-4-9999");
-    must(list(HF_STATE_RETRY, "id-4-9999", 10));
+    assert_non_null(strstr(next, "/id-4-9999"));
+    char from[HF_CURSOR_SIZE];
+    memcpy(from, next, sizeof from);
+    must(list(HF_STATE_RETRY, from, 10));
     assert_int_equal(n_listed, 1);
     assert_string_equal(next, "");
     must(list(HF_STATE_DELAYED, NULL, 10));
     assert_int_equal(n_listed, 10);
-    assert_string_equal(next, ""); /* as many as were asked for */
+    assert_non_null(strstr(next, "/id-0-0009"));
 }
 
 /* Each script looks at about 1 MiB of records, the list at as many as were asked for. */

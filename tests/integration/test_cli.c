@@ -95,7 +95,11 @@ static const bad bad_inputs[] = {
     {"queue limit q @ --rate 5", NULL, 64,
      "--rate: expected JOBS/DURATION (100/1s, of 1ms to 1d) or 0, "
      "found '5'"},
-    {"job list @ --after x", NULL, 64, "--after: expected --state with it, found none"},
+    {"job list @ --after q/x", NULL, 64, "--after: expected the id of a job, or what"},
+    {"job list @ -q p --after q/ready/1/x", NULL, 64,
+     "--after: expected the id of a job"},
+    {"dead list @ --after q/ready/1/x", NULL, 64, "--after: expected the id of a job"},
+    {"job list @ -q q --after q/ready/one/x", NULL, 65, "expected an id or a cursor"},
     {"job list @ --state gone", NULL, 64, "--state: expected one of"},
     {"check", NULL, 64, "missing -c FILE (usage: holdfast check -c FILE)"},
     {"help nothing", NULL, 64, "expected a command, found 'nothing'"},
@@ -154,7 +158,7 @@ static const bad bad_inputs[] = {
      "cannot be resolved"},
     {"job show nobody @", NULL, 1, "holdfast: no job 'nobody' in any queue"},
     {"job show nobody @ -q q", NULL, 1, "holdfast: no job 'nobody' in queue 'q'"},
-    {"dead retry nobody @", NULL, 1, "holdfast: no dead job 'nobody' in queue 'default'"},
+    {"dead retry nobody @", NULL, 1, "holdfast: no job 'nobody' in any queue"},
 };
 
 static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
@@ -372,14 +376,60 @@ static void lists_are_paged(void **state)
     assert_string_equal(fixture->err, "");
     hf_try_run("job list @ --limit 2", 0); /* a page that is full says how to go on */
     hf_try_has(fixture->err,
-               "2 jobs are listed, there may be more: go on with -q default "
-               "--state ready --after j1\n");
+               "holdfast: 2 jobs are listed, there are more: go on with --after "
+               "default/ready/101000/j1\n");
+    hf_try_run("job list @ --limit 5 --json", 0); /* full, and the last one */
+    assert_string_equal(fixture->err, "");
+    hf_try_run("job list @ --limit 4 --json", 0);
+    assert_string_equal(fixture->err,
+                        "{\"more\":true,\"after\":\"default/ready/103000/j3\"}\n");
     hf_try_run("job list @ --state running", 0);
-    assert_string_equal(fixture->out, "default: no such jobs\n");
+    assert_string_equal(fixture->out, "no such jobs\n");
     hf_try_run("job list @ -q empty", 0);
     assert_string_equal(fixture->out, "empty: no jobs\n");
     hf_try_run("dead list @ --json", 0);
     assert_string_equal(fixture->out, "");
+}
+
+static void a_list_goes_on_where_a_job_has_gone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "enqueue t @ --id j%d --at @%d", i, 100 + i);
+        hf_try_run(line, 0);
+    }
+    hf_try_run("job delete j1 @ --yes", 0);
+    hf_try_run("job list @ --limit 1 --after default/ready/101000/j1 --json", 0);
+    hf_try_has(fixture->out, "\"id\":\"j2\"");
+    /* Only an id does not tell the place: nothing is left out. */
+    hf_try_run("job list @ --state ready --limit 1 --after j1 --json", 0);
+    hf_try_has(fixture->out, "\"id\":\"j0\"");
+    hf_try_has(fixture->err, "the job of --after has gone");
+}
+
+static void lists_show_all_queues(void **state)
+{
+    (void)state;
+    hf_try_run("enqueue t @ --id a1 -q a --in 1h", 0);
+    hf_try_run("enqueue t @ --id b1 -q b --in 1h", 0);
+    hf_try_run("enqueue t @ --id b2 -q b", 0);
+    hf_try_run("job list @", 0);
+    hf_try_has(fixture->out, "ID  QUEUE  TYPE");
+    hf_try_has(fixture->out, "\na1  a ");
+    hf_try_has(fixture->out, "\nb2  b ");
+    assert_int_equal(count_lines(fixture->out), 4);
+    hf_try_run("job list @ --limit 1 --json", 0);
+    hf_try_has(fixture->out, "\"queue\":\"a\"");
+    hf_try_has(fixture->err, "\"after\":\"b/ready/\"");
+    hf_try_run("job list @ --limit 1 --after b/ready/ --json", 0);
+    hf_try_has(fixture->out, "\"id\":\"b2\"");
+    hf_try_has(fixture->err, "\"after\":\"b/delayed/\"");
+    hf_try_run("job list @ --after b/delayed/ --json", 0);
+    hf_try_has(fixture->out, "\"id\":\"b1\"");
+    assert_int_equal(count_lines(fixture->out), 1);
+    hf_try_run("job list @ -q b --json", 0);
+    assert_int_equal(count_lines(fixture->out), 2);
 }
 
 /* ---- queues ---- */
@@ -639,6 +689,8 @@ int main(void)
         TEST(an_id_that_exists_is_no_failure),
         TEST(a_payload_comes_from_standard_input),
         TEST(lists_are_paged),
+        TEST(a_list_goes_on_where_a_job_has_gone),
+        TEST(lists_show_all_queues),
         TEST(a_queue_is_shown_with_all_its_numbers),
         TEST(an_unknown_queue_is_told_in_one_line),
         TEST(a_queue_is_paused_resumed_and_limited),

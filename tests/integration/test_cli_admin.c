@@ -103,7 +103,7 @@ static const bad bad_inputs[] = {
     {"job delete x @", 64, "job delete: expected --yes where no terminal can be asked"},
     {"queue purge @ --yes", 64, "missing Q (usage: holdfast queue purge Q)"},
     {"queue purge a/b @ --yes", 65, "expected a queue's name"},
-    {"dead purge x @ --yes", 1, "no dead job 'x' in queue 'default'"},
+    {"dead purge x @ --yes", 1, "no job 'x' in any queue"},
     {"dead purge x @ --yes --type t", 64,
      "dead purge: expected an id or --type, found both"},
     {"dead purge @ --yes --type a/b", 65, "expected a type"},
@@ -422,7 +422,7 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
         2);
     assert_int_equal(last - before, 1000);
     hf_try_run("dead retry @ --rate 5/s", 0);
-    assert_string_equal(fixture->out, "default: 0 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "0 jobs are back in the line\n");
 }
 
 static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **state)
@@ -482,6 +482,43 @@ static void what_dies_while_the_question_stands_is_not_purged(void **state)
     assert_true(hf_try_is_in("b3", "dead"));
 }
 
+static void dead_jobs_of_all_queues_are_listed_and_changed_after_a_question(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"b1", "b2", NULL});
+    for (int i = 0; i < 2;
+         i++) { /* dead of another queue, as a worker would leave them */
+        hf_try_run(i == 0 ? "enqueue bad @ -q mail --id m1"
+                          : "enqueue bad @ -q mail --id m2",
+                   0);
+        (void)hf_fixture_command(&fixture->redis, "ZREM hf:{mail}:schedule m%d", i + 1);
+        (void)hf_fixture_command(&fixture->redis, "ZADD hf:{mail}:dead %d m%d", i + 1,
+                                 i + 1);
+    }
+    hf_try_run("dead list @", 0);
+    hf_try_has(fixture->out, "\nb1  default ");
+    hf_try_has(fixture->out, "\nm2  mail ");
+    hf_try_run("dead list @ --limit 3 --type bad --json", 0);
+    hf_try_has(fixture->out, "\"id\":\"m1\",\"queue\":\"mail\"");
+    hf_try_has(fixture->err, "{\"more\":true,\"after\":\"mail/dead/1/m1\"}");
+    hf_try_run("dead list @ --after mail/dead/1/m1 --json", 0);
+    hf_try_has(fixture->out, "{\"id\":\"m2\"");
+    hf_try_run("dead retry @", 64);
+    hf_try_has(fixture->err, "dead retry: expected --queue, or --yes for the queues "
+                             "'default', 'mail', found neither");
+    hf_try_run("dead retry m2 @", 0); /* its queue is found */
+    assert_string_equal(fixture->out, "mail: 1 job is back in the line\n");
+    ask_at_terminal("dead retry @", "Retry 3 dead jobs of 2 queues ('default', 'mail')?",
+                    "n\n", 1);
+    assert_int_equal(hf_try_figure("mail", "dead"), 1);
+    hf_try_run("dead retry @ --yes --limit 2", 0);
+    assert_string_equal(fixture->out, "default: 2 jobs are back in the line\n");
+    hf_try_run("dead retry @ --type none", 0); /* one queue is left */
+    assert_string_equal(fixture->out, "mail: 0 jobs are back in the line\n");
+    hf_try_run("dead purge @ --yes", 0);
+    assert_string_equal(fixture->out, "mail: 1 dead job removed\n");
+}
+
 static void a_filter_that_lets_nothing_pass_purges_nothing(void **state)
 {
     (void)state;
@@ -505,7 +542,10 @@ static void queues_are_listed_page_by_page(void **state)
     hf_try_has(fixture->out, "\"queue\":\"q2\"");
     assert_null(strstr(fixture->out, "q3"));
     hf_try_run("queue list @ --limit 2", 0);
-    hf_try_has(fixture->out, "\n1 more: holdfast queue list --after q2\n");
+    hf_try_has(fixture->err,
+               "2 queues are listed, there are more: go on with --after q2\n");
+    hf_try_run("queue list @ --limit 2 --json", 0);
+    assert_string_equal(fixture->err, "{\"more\":true,\"after\":\"q2\"}\n");
     hf_try_run("queue list @ --after q2", 0);
     assert_null(strstr(fixture->out, "q2"));
     hf_try_has(fixture->out, "q3");
@@ -534,6 +574,7 @@ int main(void)
         TEST(dead_jobs_are_purged_by_filter_and_the_question_counts_them),
         TEST(one_dead_job_is_purged_by_its_id_and_never_one_that_lives),
         TEST(what_dies_while_the_question_stands_is_not_purged),
+        TEST(dead_jobs_of_all_queues_are_listed_and_changed_after_a_question),
         TEST(a_filter_that_lets_nothing_pass_purges_nothing),
         TEST(queues_are_listed_page_by_page),
     };

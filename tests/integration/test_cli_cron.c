@@ -109,7 +109,7 @@ static void schedules_are_listed_in_pages(void **state)
     hf_try_has(fixture->out, "\ns3");
     hf_try_has(fixture->out, "\ns1");
     assert_null(strstr(fixture->out, "s2"));
-    assert_string_equal(fixture->err, "holdfast: 2 schedules are listed, there may be "
+    assert_string_equal(fixture->err, "holdfast: 2 schedules are listed, there are "
                                       "more: go on with --after b/s1\n");
     hf_try_run("cron list --after b/s1 --json @", 0);
     hf_try_has(fixture->out, "{\"id\":\"s2\",\"queue\":\"b\"");
@@ -118,8 +118,14 @@ static void schedules_are_listed_in_pages(void **state)
     hf_try_run("cron list --after b/s2 @", 0);
     assert_string_equal(fixture->out, "no more schedules\n");
     hf_try_run("cron list -q b --limit 1 @", 0);
-    hf_try_has(fixture->err, "1 schedule is listed, there may be more: go on with -q b "
-                             "--after s1\n");
+    hf_try_has(fixture->err, "1 schedule is listed, there are more: go on with "
+                             "--after b/s1\n");
+    hf_try_run("cron list -q b --after b/s1 @", 0);
+    hf_try_has(fixture->out, "\ns2");
+    hf_try_run("cron list -q b --limit 2 @", 0);
+    assert_string_equal(fixture->err, ""); /* it is full, and the last one */
+    hf_try_run("cron list --limit 1 --json @", 0);
+    hf_try_has(fixture->err, "{\"more\":true,\"after\":\"a/s3\"}\n");
     hf_try_run("cron list -q b --after s1 @", 0);
     hf_try_has(fixture->out, "\ns2");
     assert_string_equal(fixture->err, "");
@@ -138,8 +144,8 @@ static void a_place_in_the_list_has_a_queue_and_an_id(void **state)
     hf_try_has(fixture->err, "expected a schedule's id");
     hf_try_run("cron list --after /s1 @", 65);
     hf_try_has(fixture->err, "expected a queue's name");
-    hf_try_run("cron list -q b --after b/s1 @", 65);
-    hf_try_has(fixture->err, "expected a schedule's id");
+    hf_try_run("cron list -q a --after b/s1 @", 64);
+    hf_try_has(fixture->err, "expected a place in queue 'a'");
     hf_try_run("cron list --limit 1001 @", 64);
 }
 

@@ -54,7 +54,6 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
         const char *said;
     } bad[] = {
         {"job why x @ -q q", 1, "no job 'x' in queue 'q'"},
-        {"workers @ --after nobody", 1, "no worker 'nobody' to continue after"},
         {"workers @ --limit 0", 64, "--limit: expected an integer from 1 to 1000"},
         {"workers q @", 64, "expected nothing more after 'workers', found 'q'"},
     };
@@ -364,7 +363,8 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
         "queues", "types", "version", "all_types", "heard_ms", "started_ms"};
     forge_three();
     hf_try_run("workers @ --limit 1", 0);
-    hf_try_has(fixture->out, "\n1 more: holdfast workers --after " WEB1 "\n");
+    hf_try_has(fixture->err,
+               "1 worker is listed, there are more: go on with --after live/" WEB1 "\n");
     json_t *w = hf_try_object("workers @ --limit 1 --json", 0);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (json_object_get(w, keys[i]) == NULL)
@@ -379,6 +379,12 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
     assert_string_equal(hf_try_text(w, "state"), "silent");
     assert_true(json_is_null(json_object_get(w, "started_ms")));
     json_decref(w);
+    w = hf_try_object("workers @ --after live/" WEB1 " --json", 0);
+    assert_string_equal(hf_try_text(w, "id"), WEB2);
+    json_decref(w);
+    hf_try_run("workers @ --after web0-gone --json", 0); /* none is left out */
+    hf_try_has(fixture->out, WEB1);
+    hf_try_has(fixture->out, WEB2);
     hf_try_run("workers @ --all --after " WEB3, 0);
     assert_string_equal(fixture->out, "no more workers\n");
 }

@@ -366,7 +366,7 @@ static void listed(const hf_job_info *info, void *arg)
 
 static void it_is_not_listed(void **state)
 {
-    char next[HF_ID_SIZE];
+    char next[HF_CURSOR_SIZE];
     size_t n = 0;
     (void)state;
     must_put("late", DROP, 0);

@@ -267,22 +267,13 @@ static void on_job(const hf_job_info *info, void *arg)
 
 static const char *list(hf_job_state which, size_t page)
 {
-    char next[HF_ID_SIZE] = "";
+    char next[HF_CURSOR_SIZE] = "";
     listed[0] = '\0';
     do {
-        char after[HF_ID_SIZE];
-        memcpy(after, next, sizeof after);
-        size_t before = strlen(listed);
         assert_int_equal(hf_admin_list(fixture.admin, "q", which,
-                                       after[0] != '\0' ? after : NULL, page, on_job,
-                                       NULL, next, detail),
+                                       next[0] != '\0' ? next : NULL, page, on_job, NULL,
+                                       next, detail),
                          HF_OK);
-        if (next[0] == '\0' && strlen(listed) > before) { /* a full page: go on behind */
-            const char *last = strrchr(listed, ' ') - 1;
-            while (last > listed && last[-1] != ' ')
-                last--;
-            (void)snprintf(next, sizeof next, "%.*s", (int)strcspn(last, " "), last);
-        }
     } while (next[0] != '\0');
     return listed;
 }
