@@ -41,8 +41,8 @@ static const hf_command commands[] = {
      .more =
          "Prints the job's id. The payload is any text; with \"-\" the command reads it "
          "from standard input, and it may hold any bytes. If a job with this id exists, "
-         "the command succeeds and changes nothing. If its unique key is taken, the id "
-         "printed is that of the job that stands for it; --json tells more.\nWith --bulk "
+         "the command succeeds and changes nothing. If its unique key is taken, it "
+         "prints the id of the job that holds the key; --json says why.\nWith --bulk "
          "the command reads a "
          "file with one JSON object per line: type, payload (a text, or any JSON value, "
          "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
@@ -304,8 +304,8 @@ static const hf_command commands[] = {
      .section = "schedules",
      .help = "list the schedules, by queue and id",
      .more = "ACCEPTED counts the jobs that its ticks made, SKIPPED the ticks that made "
-             "none because the last job was not over, DROPPED those that were missed and "
-             "not made up for.",
+             "no job because the last job was not over, DROPPED the missed ticks that "
+             "made no job.",
      .examples = "holdfast cron list --queue mail"},
     {.name = "cron show",
      .operands = "ID",
@@ -383,7 +383,7 @@ static const hf_command commands[] = {
      .run = hf_cmd_cron_next,
      .bare = true,
      .section = "schedules",
-     .help = "print the next ticks of a cron expression, one time in UTC a line",
+     .help = "print when a cron expression runs next, one UTC time per line",
      .more =
          "The expression has five fields, minute hour day month weekday, or six with the "
          "second first. A field is *, a number, a range 1-5, a list 1,15 or one of them "

@@ -50,13 +50,14 @@
          .value = "DURATION",                                                            \
          .min = 1,                                                                       \
          .max = HF_DELAY_MAX_MS,                                                         \
-         .help = "let the job expire if it has not started so long after its first due " \
-                 "time"},                                                                \
+         .help =                                                                         \
+             "let the job expire if it has not started this long after its first due "   \
+             "time"},                                                                    \
         {.name = "expired",                                                              \
          .kind = HF_OPT_CHOICE,                                                          \
          .value = "WHAT",                                                                \
          .choices = "drop|dead",                                                         \
-         .help = "what becomes of an expired job: drop (only counted; the default) or "  \
+         .help = "what to do with an expired job: drop (only counted; the default) or "  \
                  "dead"},                                                                \
     {                                                                                    \
         .name = "on-dead", .kind = HF_OPT_TEXT, .value = "TYPE",                         \

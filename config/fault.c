@@ -20,8 +20,11 @@ hf_err hf_fault_at(const hf_fault *fault, yaml_mark_t mark, const char *expected
     hf_buf line;
     hf_buf_init(&line, 4 * HF_CONFIG_DETAIL_SIZE);
     /* libyaml counts from 0, editors count from 1. */
-    hf_buf_printf(&line, "%s:%zu:%zu: expected %s, found %s", fault->file, mark.line + 1,
-                  mark.column + 1, expected, found);
+    hf_buf_printf(&line, "%s:%zu:%zu: ", fault->file, mark.line + 1, mark.column + 1);
+    if (strcmp(found, "none") == 0)
+        hf_buf_printf(&line, "%s is missing", expected);
+    else
+        hf_buf_printf(&line, "expected %s, found %s", expected, found);
     hf_err err = hf_buf_err(&line);
     if (err == HF_OK)
         hf_mask(line.data);

@@ -27,7 +27,7 @@ const char *hf_job_queue(const hf_job *job)
 static hf_err bad_name(char *why, const char *what, const char *name)
 {
     if (name == NULL)
-        return hf_say(why, HF_INVALID, "expected a %s, found none", what);
+        return hf_say(why, HF_INVALID, "the %s is missing", what);
     return hf_say(why, HF_INVALID, "expected as its %s " NAME_RULE ", found '%s'", what,
                   HF_FOUND(name));
 }

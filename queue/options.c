@@ -25,7 +25,7 @@ static hf_err check_duration(const char *name, int64_t ms, char why[HF_DETAIL_SI
 
 static hf_err needs(char *why, const char *what, const char *with)
 {
-    return hf_say(why, HF_INVALID, "expected %s with %s, found none", what, with);
+    return hf_say(why, HF_INVALID, "%s needs %s", with, what);
 }
 
 static hf_err excludes(char *why, const char *what, const char *with)

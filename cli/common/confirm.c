@@ -33,7 +33,7 @@ static FILE *open_terminal(void)
 static int want_yes(const hf_cli *cli)
 {
     return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                      "%s: expected --yes where no terminal can be asked, found none",
+                      "%s: needs --yes (there is no terminal to ask)",
                       cli->args->command->name);
 }
 

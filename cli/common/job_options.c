@@ -17,8 +17,7 @@ int hf_job_options_take(const hf_cli *cli, hf_job *job)
     job->expired = (hf_expired)hf_argv_number(args, "expired", HF_EXPIRED_DROP);
     job->on_dead = hf_argv_text(args, "on-dead");
     if (hf_argv_has(args, "expired") && !hf_argv_has(args, "start-within"))
-        return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "%s: expected --start-within with --expired, found none",
+        return hf_cli_say(cli, HF_EXIT_USAGE, "", "%s: --expired needs --start-within",
                           args->command->name);
     return hf_cli_check_name(cli, "a type", job->on_dead);
 }

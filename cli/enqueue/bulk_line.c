@@ -304,8 +304,7 @@ static hf_err check_pairs(reader *r, uint32_t seen)
     };
     for (size_t i = 0; i < HF_COUNT(pairs); i++)
         if (is_seen(seen, pairs[i][0]) && !is_seen(seen, pairs[i][1]))
-            return fail(r, HF_INVALID, "expected '%s' with '%s', found none", pairs[i][1],
-                        pairs[i][0]);
+            return fail(r, HF_INVALID, "'%s' needs '%s'", pairs[i][0], pairs[i][1]);
     return HF_OK;
 }
 
@@ -369,7 +368,7 @@ static hf_err take_members(reader *r, const char *line, size_t len)
             return err;
     }
     if (r->out->job.type == NULL)
-        return fail(r, HF_INVALID, "expected 'type', found none");
+        return fail(r, HF_INVALID, "'type' is missing");
     if (is_seen(seen, "in") && is_seen(seen, "at"))
         return fail(r, HF_INVALID, "expected 'in' or 'at', found both");
     hf_err err = check_pairs(r, seen);

@@ -47,8 +47,7 @@ static int check_replicas(const hf_cli *cli)
 {
     if (hf_argv_has(cli->args, "replicas-timeout") && wanted_replicas(cli) == 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "enqueue: expected --wait-replicas with --replicas-timeout, "
-                          "found none");
+                          "enqueue: --replicas-timeout needs --wait-replicas");
     return HF_EXIT_OK;
 }
 
@@ -115,13 +114,11 @@ static int check_usage(const hf_cli *cli)
                           "enqueue: expected --in or --at, found both");
     for (size_t i = 0; i < HF_COUNT(pairs); i++)
         if (hf_argv_has(args, pairs[i][0]) && !hf_argv_has(args, pairs[i][1]))
-            return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                              "enqueue: expected --%s with --%s, found none", pairs[i][1],
-                              pairs[i][0]);
+            return hf_cli_say(cli, HF_EXIT_USAGE, "", "enqueue: --%s needs --%s",
+                              pairs[i][0], pairs[i][1]);
     if (hf_argv_has(args, "run") || hf_argv_has(args, "atomic"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "enqueue: expected --bulk with --run and "
-                          "--atomic, found none");
+                          "enqueue: --run and --atomic need --bulk");
     return HF_EXIT_OK;
 }
 
@@ -200,7 +197,7 @@ static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
     snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
     return hf_cli_say(cli, HF_EXIT_NO, hint, "%s is dead: %s", id,
                       err == HF_OK && info.error[0] != '\0' ? info.error
-                                                            : "no error is told");
+                                                            : "no error was recorded");
 }
 
 static int wait_for(const hf_cli *cli, const char *queue, const hf_enqueue_result *result)

@@ -298,8 +298,8 @@ static hf_slices_words retried(const char *queue)
 {
     return (hf_slices_words){.queue = queue,
                              .key = "retried",
-                             .one = "job is back in the line",
-                             .many = "jobs are back in the line"};
+                             .one = "job will run again",
+                             .many = "jobs will run again"};
 }
 
 /* Tells of one job: n is 0 if it was not dead, or not any more. */

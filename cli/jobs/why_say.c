@@ -31,7 +31,7 @@ static const char *one_line(const char *text, char out[ERROR_SIZE])
 {
     size_t n = 0;
     if (*text == '\0')
-        text = "no error is told";
+        text = "no error was recorded";
     for (; *text != '\0' && n + 1 < ERROR_SIZE; text++)
         out[n++] = *text;
     out[n] = '\0';

@@ -75,12 +75,11 @@ static int add_programs(hf_worker_setup *s, const hf_config *config,
 {
     if (config->n_handlers == 0) {
         if (config->file != NULL)
-            snprintf(detail, HF_SETUP_DETAIL_SIZE,
-                     "%s:1:1: expected 'handlers', found none", config->file);
+            snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s:1:1: 'handlers' is missing",
+                     config->file);
         else
             snprintf(detail, HF_SETUP_DETAIL_SIZE,
-                     "worker: expected a configuration file with 'handlers' (-c FILE), "
-                     "found none");
+                     "worker: a configuration file with 'handlers' is missing (-c FILE)");
         return HF_EXIT_CONFIG;
     }
     s->programs = calloc(config->n_handlers, sizeof *s->programs);

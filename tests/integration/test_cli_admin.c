@@ -97,10 +97,9 @@ typedef struct bad {
 } bad;
 
 static const bad bad_inputs[] = {
-    {"queue purge q @", 64,
-     "queue purge: expected --yes where no terminal can be asked, found none"},
-    {"dead purge @", 64, "dead purge: expected --yes where no terminal can be asked"},
-    {"job delete x @", 64, "job delete: expected --yes where no terminal can be asked"},
+    {"queue purge q @", 64, "queue purge: needs --yes (there is no terminal to ask)"},
+    {"dead purge @", 64, "dead purge: needs --yes (there is no terminal to ask)"},
+    {"job delete x @", 64, "job delete: needs --yes (there is no terminal to ask)"},
     {"queue purge @ --yes", 64, "missing Q (usage: holdfast queue purge Q)"},
     {"queue purge a/b @ --yes", 65, "expected a queue's name"},
     {"dead purge x @ --yes", 1, "no job 'x' in any queue"},
@@ -400,12 +399,12 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
     kill_off("bad", (const char *const[]){"b1", "b2", "b3", "b4", NULL});
     kill_off("worse", (const char *const[]){"w1", NULL});
     hf_try_run("dead retry @ --type worse", 0);
-    assert_string_equal(fixture->out, "default: 1 job is back in the line\n");
+    assert_string_equal(fixture->out, "default: 1 job will run again\n");
     assert_true(hf_try_is_in("w1", "ready"));
     hf_try_run("dead retry @ --type bad --limit 1", 0);
     assert_true(hf_try_is_in("b1", "ready") || hf_try_is_in("b2", "ready"));
     hf_try_run("dead retry @ --since 0", 0);
-    assert_string_equal(fixture->out, "default: 0 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "default: 0 jobs will run again\n");
     json_t *answer = hf_try_object("dead retry @ --since 1h --rate 2/2s --json", 0);
     assert_int_equal(hf_try_number(answer, "retried"), 3);
     assert_true(json_is_true(json_object_get(answer, "complete")));
@@ -422,7 +421,7 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
         2);
     assert_int_equal(last - before, 1000);
     hf_try_run("dead retry @ --rate 5/s", 0);
-    assert_string_equal(fixture->out, "0 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "0 jobs will run again\n");
 }
 
 static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **state)
@@ -507,14 +506,14 @@ static void dead_jobs_of_all_queues_are_listed_and_changed_after_a_question(void
     hf_try_has(fixture->err, "dead retry: expected --queue, or --yes for the queues "
                              "'default', 'mail', found neither");
     hf_try_run("dead retry m2 @", 0); /* its queue is found */
-    assert_string_equal(fixture->out, "mail: 1 job is back in the line\n");
+    assert_string_equal(fixture->out, "mail: 1 job will run again\n");
     ask_at_terminal("dead retry @", "Retry 3 dead jobs of 2 queues ('default', 'mail')?",
                     "n\n", 1);
     assert_int_equal(hf_try_figure("mail", "dead"), 1);
     hf_try_run("dead retry @ --yes --limit 2", 0);
-    assert_string_equal(fixture->out, "default: 2 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "default: 2 jobs will run again\n");
     hf_try_run("dead retry @ --type none", 0); /* one queue is left */
-    assert_string_equal(fixture->out, "mail: 0 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "mail: 0 jobs will run again\n");
     hf_try_run("dead purge @ --yes", 0);
     assert_string_equal(fixture->out, "mail: 1 dead job removed\n");
 }

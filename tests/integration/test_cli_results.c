@@ -103,7 +103,7 @@ static void a_job_can_say_that_it_is_kept(void **state)
     hf_try_run("job show three @ --json", 0);
     hf_try_has(fixture->out, "\"kept_until_ms\":");
     hf_try_run("enqueue good @ --result", 64);
-    hf_try_has(fixture->err, "expected --wait with --result, found none");
+    hf_try_has(fixture->err, "--result needs --wait");
     hf_try_run("enqueue @ --bulk x --keep 1h", 64);
 }
 

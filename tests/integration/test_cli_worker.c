@@ -184,7 +184,7 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
         hf_fixture_number(&fixture->redis, "HGET hf:{more}:meta max_running"), 3);
     hf_cli_fixture_put(fixture, "w.yaml", "worker: {concurrency: 9}\n");
     hf_proc_signal(worker, SIGHUP);
-    EVENTUALLY(15000, hf_try_logged("w.yaml:1:1: expected 'handlers', found none"));
+    EVENTUALLY(15000, hf_try_logged("w.yaml:1:1: 'handlers' is missing"));
     end_by(SIGTERM, 0);
 }
 

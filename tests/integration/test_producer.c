@@ -210,14 +210,14 @@ static void a_job_is_checked_without_a_producer(void **state)
     (void)state;
     assert_int_equal(
         hf_job_check(&(hf_job){HF_JOB_INIT, .type = "t", .unique = "k"}, NULL), HF_OK);
-    is_no_job("expected a type, found none", (hf_job){.queue = "q"});
-    is_no_job("expected a unique key with on_conflict, found none",
+    is_no_job("the type is missing", (hf_job){.queue = "q"});
+    is_no_job("on_conflict needs a unique key",
               (hf_job){.type = "t", .on_conflict = HF_ON_CONFLICT_NEXT});
-    is_no_job("expected a unique key with debounce, found none",
+    is_no_job("debounce needs a unique key",
               (hf_job){.type = "t", .debounce_ms = 1, .max_wait_ms = 1});
-    is_no_job("expected max_wait with debounce, found none",
+    is_no_job("debounce needs max_wait",
               (hf_job){.type = "t", .unique = "k", .debounce_ms = 1});
-    is_no_job("expected debounce with max_wait, found none",
+    is_no_job("max_wait needs debounce",
               (hf_job){.type = "t", .unique = "k", .max_wait_ms = 1});
     is_no_job("expected no unique_until with debounce, found one",
               (hf_job){.type = "t",
@@ -257,7 +257,7 @@ static void what_is_wrong_is_named_and_nothing_is_taken(void **state)
     for (size_t i = 3; i < 21; i++)
         jobs[i] = jobs[0];
     jobs[1].type = NULL;
-    refuse(HF_INVALID, "job 1: expected a type, found none", jobs, 3);
+    refuse(HF_INVALID, "job 1: the type is missing", jobs, 3);
     jobs[1].type = "no good";
     refuse(HF_INVALID, "job 1: expected as its type", jobs, 3);
     jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .queue = "{x}"};
