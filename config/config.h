@@ -3,7 +3,7 @@
  *
  * Everything about a key (its type, range, default, help) stands in one table,
  * config/schema.c. The reader, the checks, the defaults and the reference in
- * docs/operating.md come from it. Read schema.c first. */
+ * docs/configure.md come from it. Read schema.c first. */
 #ifndef HF_CONFIG_CONFIG_H
 #define HF_CONFIG_CONFIG_H
 

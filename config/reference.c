@@ -1,4 +1,4 @@
-/* reference.c - the table of all keys as people read it, in docs/operating.md. */
+/* reference.c - the table of all keys as people read it, in docs/configure.md. */
 #include <stdlib.h>
 
 #include "base/buf.h"

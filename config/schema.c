@@ -3,7 +3,7 @@
  * A key that is not here does not exist. To add one of the worker: a member of
  * hf_worker_opts and a row here; for one that can be reloaded, see docs/changing.md, too.
  * To add another one: a member in config.h, a row here, and its use in a
- * hf_config_fill_x() of load.c. The table in docs/operating.md follows by `./dev
+ * hf_config_fill_x() of load.c. The table in docs/configure.md follows by `./dev
  * generate`. */
 #include "config/schema.h"
 

@@ -200,7 +200,7 @@ static void on_divided(const hf_answer *answer, void *arg)
     const hf_log_field fields[] = {{.key = "queue", .text = hf_whole_name(whole)},
                                    {.key = "wanted", .number = wanted},
                                    {.key = "error", .text = why}};
-    hf_report(served->worker, HF_LOG_WARN, "a queue has not the shards of the file",
+    hf_report(served->worker, HF_LOG_WARN, "the number of shards is not that of the file",
               fields, HF_COUNT(fields));
 }
 

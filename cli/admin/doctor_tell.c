@@ -14,7 +14,7 @@ typedef struct meaning {
     const char *check, *text;
 } meaning;
 
-/* In the order of docs/operating.md. */
+/* In the order of docs/diagnose.md. */
 static const meaning meanings[] = {
     {"eviction", "locks have an end, and are evicted first: a job would run twice"},
     {"memory", "when it is full, new jobs are refused; workers go on and make room"},

@@ -26,8 +26,9 @@ void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log, uint32_t slo
 {
     *s = (hf_service){.worker = worker, .slots = slots};
     if (!hf_notify_open(&s->notify))
-        hf_log_write(HF_LOG_WARN, "NOTIFY_SOCKET cannot be used: systemd is told nothing",
-                     NULL, 0, log);
+        hf_log_write(HF_LOG_WARN,
+                     "NOTIFY_SOCKET cannot be used: systemd gets no messages", NULL, 0,
+                     log);
     if (s->notify.watchdog_ms != 0 && s->notify.watchdog_ms < WATCHDOG_LEAST_MS) {
         hf_log_field field = {.key = "watchdog_ms",
                               .number = (int64_t)s->notify.watchdog_ms};

@@ -249,7 +249,7 @@ int hf_cmd_worker(hf_cli *cli)
     int code = hf_worker_setup_make(&setup, cli, detail);
     if (code != HF_EXIT_OK)
         return hf_cli_say(cli, (hf_exit)code,
-                          code == HF_EXIT_CONFIG ? "see docs/operating.md" : "", "%s",
+                          code == HF_EXIT_CONFIG ? "see docs/configure.md" : "", "%s",
                           detail);
     set_up_memory();
     hf_heed_children();

@@ -535,7 +535,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker,
 /* A finding of the audit. All text is borrowed until the callback returns. */
 typedef struct hf_finding {
     size_t size;        /* the library sets it */
-    const char *check;  /* its kind: a word of docs/operating.md */
+    const char *check;  /* its kind: a word of docs/diagnose.md */
     int invariant;      /* 1 to 10, see docs/design.md; 0: none of them */
     const char *id;     /* of a job, or a key */
     const char *text;   /* what is wrong: a sentence without its subject */

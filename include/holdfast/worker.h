@@ -88,7 +88,7 @@ typedef struct hf_worker_queue {
  * HOLDFAST_CONTRACT. Exit status 0 means done, 65 dead, any other retry. With contract 1
  * it may write one line, its verdict, to the descriptor HOLDFAST_VERDICT_FD. With
  * contract 2 it may write lines while it runs, and reads the checkpoint of an earlier run
- * from HOLDFAST_CHECKPOINT_FD (docs/operating.md). */
+ * from HOLDFAST_CHECKPOINT_FD (docs/programs.md). */
 typedef struct hf_program {
     size_t size;             /* HF_PROGRAM_INIT */
     const char *type;        /* "*": every type without a handler of its own */

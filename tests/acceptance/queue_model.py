@@ -1,5 +1,5 @@
 """What a queue does, by its rules alone: one class for each concept, each rule in one place. It was
-written from docs/keys.md, docs/jobs.md and docs/operating.md, without the scripts. It knows no Redis:
+written from docs/keys.md, docs/jobs.md and docs/diagnose.md, without the scripts. It knows no Redis:
 time is a number, and each script is a method of Queue that gets the arguments of the script, as texts,
 and returns the answer that Redis must give. What the documents leave open is ANY in an answer.
 """

@@ -149,7 +149,7 @@ static void the_number_in_redis_counts(void **state)
     put_on(3, 0, FEW, "ok");
     start(eight, 1);
     EVENTUALLY(SOON_MS, ran(FEW));
-    EVENTUALLY(SOON_MS, said("warn a queue has not the shards of the file queue=q "
+    EVENTUALLY(SOON_MS, said("warn the number of shards is not that of the file queue=q "
                              "wanted=8 error=it has 4 shards") == 1);
     assert_int_equal(said("shards=4"), 1);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -161,7 +161,7 @@ static void a_queue_with_jobs_stays_undivided_and_is_served(void **state)
     hf_queue_fixture_put(&queue, "early", "ok", 0);
     start(divided, 1);
     EVENTUALLY(SOON_MS, ran(1));
-    assert_int_equal(said("warn a queue has not the shards of the file"), 1);
+    assert_int_equal(said("warn the number of shards is not that of the file"), 1);
     hf_queue_fixture_put(&queue, "late", "ok", 0);
     EVENTUALLY(SOON_MS, ran(2));
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);

@@ -369,9 +369,9 @@ static void the_reference_in_the_documents_is_that_of_the_table(void **state)
     char *document = malloc(DOCUMENT_SIZE);
     assert_non_null(document);
     assert_int_equal(hf_config_reference(&reference), HF_OK);
-    hf_read_file(HF_TEST_SOURCE "/docs/operating.md", document, DOCUMENT_SIZE);
+    hf_read_file(HF_TEST_SOURCE "/docs/configure.md", document, DOCUMENT_SIZE);
     if (strstr(document, reference) == NULL)
-        fail_msg("docs/operating.md lacks the table of keys: run ./dev generate");
+        fail_msg("docs/configure.md lacks the table of keys: run ./dev generate");
     free(reference);
     free(document);
 }

@@ -340,20 +340,20 @@ static void every_message_of_the_worker_is_explained(void **state)
         free(text);
     }
     globfree(&found);
-    char *operating = hf_md_read(HF_TEST_SOURCE "/docs/operating.md");
-    read_table(&explained, operating, "\n| message |");
-    free(operating);
+    char *diagnose = hf_md_read(HF_TEST_SOURCE "/docs/diagnose.md");
+    read_table(&explained, diagnose, "\n| message |");
+    free(diagnose);
     for (size_t i = 0; i < said.n; i++)
         if (!is_known(&explained, said.text[i]))
-            fail_msg("docs/operating.md does not explain '%s'", said.text[i]);
+            fail_msg("docs/diagnose.md does not explain '%s'", said.text[i]);
     for (size_t i = 0; i < explained.n; i++)
         if (!is_known(&said, explained.text[i]))
-            fail_msg("docs/operating.md explains '%s', which nobody says",
+            fail_msg("docs/diagnose.md explains '%s', which nobody says",
                      explained.text[i]);
     assert_true(explained.n > 10);
 }
 
-static void every_exit_code_is_in_the_readme(void **state)
+static void every_exit_code_is_explained(void **state)
 {
     (void)state;
     static const hf_err all[] = {
@@ -362,14 +362,14 @@ static void every_exit_code_is_in_the_readme(void **state)
 #undef NUMBER
     };
     char row[32];
-    char *readme = hf_md_read(HF_TEST_SOURCE "/README.md");
+    char *commands = hf_md_read(HF_TEST_SOURCE "/docs/commands.md");
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         (void)snprintf(row, sizeof row, "\n| %d |", (int)hf_exit_code(all[i]));
-        if (strstr(readme, row) == NULL)
-            fail_msg("README.md lacks the exit code %d of %s", (int)hf_exit_code(all[i]),
-                     hf_err_name(all[i]));
+        if (strstr(commands, row) == NULL)
+            fail_msg("docs/commands.md lacks the exit code %d of %s",
+                     (int)hf_exit_code(all[i]), hf_err_name(all[i]));
     }
-    free(readme);
+    free(commands);
 }
 
 /* ---- the version ---- */
@@ -457,7 +457,7 @@ int main(void)
         cmocka_unit_test(every_function_to_change_is_in_a_file_to_change),
         cmocka_unit_test(every_script_is_described),
         cmocka_unit_test(every_message_of_the_worker_is_explained),
-        cmocka_unit_test(every_exit_code_is_in_the_readme),
+        cmocka_unit_test(every_exit_code_is_explained),
         cmocka_unit_test(the_changelog_begins_with_this_version),
         cmocka_unit_test(every_snippet_of_c_is_from_an_example),
     };

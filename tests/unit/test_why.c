@@ -137,12 +137,12 @@ static void every_reason_is_explained(void **state)
 {
     (void)state;
     char row[64];
-    char *text = hf_md_read(HF_TEST_SOURCE "/docs/operating.md");
+    char *text = hf_md_read(HF_TEST_SOURCE "/docs/diagnose.md");
     for (int reason = 0; reason < HF_REASONS; reason++) {
         const char *word = hf_reason_word((hf_reason)reason);
         snprintf(row, sizeof row, "\n| `%s` |", word);
         if (strstr(text, row) == NULL)
-            fail_msg("docs/operating.md does not explain the reason '%s'", word);
+            fail_msg("docs/diagnose.md does not explain the reason '%s'", word);
     }
     free(text);
 }
