@@ -425,8 +425,8 @@ static void every_snippet_of_c_is_from_an_example(void **state)
     glob_t found;
     size_t snippets = 0;
     assert_int_equal(glob(HF_TEST_SOURCE "/examples/*.c", 0, NULL, &found), 0);
-    char *readme = hf_md_read(HF_TEST_SOURCE "/README.md");
-    for (const char *at = readme; hf_md_next_block(&at, &block);) {
+    char *document = hf_md_read(HF_TEST_SOURCE "/docs/c.md");
+    for (const char *at = document; hf_md_next_block(&at, &block);) {
         char snippet[LINE_SIZE * 4];
         bool known = false;
         if (strcmp(block.info, "c") != 0)
@@ -441,10 +441,10 @@ static void every_snippet_of_c_is_from_an_example(void **state)
             free(example);
         }
         if (!known)
-            fail_msg("README.md shows what is in no example:\n%s", snippet);
+            fail_msg("docs/c.md shows what is in no example:\n%s", snippet);
     }
     assert_int_equal(snippets, 3);
-    free(readme);
+    free(document);
     globfree(&found);
 }
 
