@@ -233,3 +233,10 @@ bool hf_lock_guard_asked(hf_lock *lock)
         return false;
     return hf_guard_asked(&lock->locks->guard, &lock->minded);
 }
+
+bool hf_lock_guard_kill(hf_lock *lock, uint32_t timeout_ms)
+{
+    hf_lock_client *locks = lock->locks;
+    return hf_tasks_forked(&locks->tasks) ||
+           hf_guard_kill_family(&locks->guard, &lock->minded, timeout_ms);
+}

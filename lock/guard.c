@@ -191,6 +191,12 @@ void hf_guard_end(hf_guard *guard, hf_minded *minded)
         hf_minder_remove(minder, minded);
 }
 
+bool hf_guard_kill_family(hf_guard *guard, const hf_minded *minded, uint32_t timeout_ms)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    return minder == NULL || hf_minder_kill_family(minder, minded, timeout_ms);
+}
+
 void hf_guard_kill(hf_guard *guard)
 {
     hf_minder *minder = atomic_load(&guard->minder);

@@ -45,6 +45,8 @@ bool hf_guard_has_room(uint32_t lease_ms, uint32_t grace_ms);
 /* Has the guarded group, if there is one, a grace that a renewed lease has room for? */
 bool hf_guard_fits(hf_guard *guard, const hf_minded *minded, uint32_t lease_ms);
 void hf_guard_end(hf_guard *guard, hf_minded *minded);
+/* See hf_minder_kill_family(). */
+bool hf_guard_kill_family(hf_guard *guard, const hf_minded *minded, uint32_t timeout_ms);
 /* Kills all groups that are guarded. */
 void hf_guard_kill(hf_guard *guard);
 

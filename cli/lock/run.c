@@ -27,6 +27,7 @@ enum {
     REST_MIN_MS = 20, /* between two looks at what is left of the group */
     REST_MAX_MS = 1000,
     KILLED_MS = 2000, /* from KILL to the end */
+    FAMILY_MS = 5000, /* the same, of all that a command has started */
     NOTE_SIZE = 1024,
     EXIT_SIGNAL = 128,
     EXIT_NOT_FOUND = 127,
@@ -340,6 +341,10 @@ static int begin(program *p)
 static bool reap(const program *p)
 {
     bool asked = hf_lock_guard_asked(p->run->lock);
+    /* A daemon of a command that has succeeded lives on. */
+    if ((p->ending || asked || p->by_signal || p->status != 0) &&
+        !hf_lock_guard_kill(p->run->lock, FAMILY_MS))
+        hf_lock_run_note(p->run, "processes that the command has started do not end");
     hf_err err =
         hf_lock_guard(p->run->lock, 0, 0, NULL); /* while its number is its own */
     HF_ASSERT(err == HF_OK);

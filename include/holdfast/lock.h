@@ -339,6 +339,13 @@ HF_API uint32_t hf_lock_grace_max(uint32_t lease_ms);
  * and before the release. From any thread. */
 HF_API bool hf_lock_guard_asked(hf_lock *lock);
 
+/* KILL to all that the guarded group has started, also to what has left it, and waits
+ * until all of that has exited. For a command that has failed, or was told to end: what
+ * it left must not run beside the next holder. Call it before hf_lock_guard() with group
+ * 0. False: some of it is left after timeout_ms. True at once where nothing is guarded.
+ * From any thread; it blocks. */
+HF_API bool hf_lock_guard_kill(hf_lock *lock, uint32_t timeout_ms);
+
 /* ---- for operators ---- */
 
 typedef struct hf_lock_entry {

@@ -251,6 +251,8 @@ hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
         minded->asked = false;
         minded->own_grace = true;
         minded->grace_ns = grace_ns;
+        minded->family = hf_family_of(group);
+        minded->family.session = 0; /* which may be that of our host */
         minded->ends = false;
         atomic_store(&minded->wanted_ns, 0); /* its owner extends it after this, */
         atomic_store(&minded->lost_ns, 0);   /* and looks whether it is lost */
@@ -263,6 +265,16 @@ hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
     }
     unlock(minder);
     return err;
+}
+
+bool hf_minder_kill_family(hf_minder *minder, const hf_minded *minded,
+                           uint32_t timeout_ms)
+{
+    uv_mutex_lock(&minder->lock);
+    hf_family family = minded->group == 0 ? (hf_family){.mark = 0} : minded->family;
+    unlock(minder);
+    return hf_family_is_empty(&family) ||
+           hf_family_end(&family, 1, hf_boot_ns() + timeout_ms * HF_MS_NS);
 }
 
 void hf_minder_kill(hf_minder *minder)

@@ -24,6 +24,7 @@
 #include <sys/types.h>
 
 #include "holdfast/error.h"
+#include "lock/minder/family.h"
 #include "lock/minder/record.h"
 
 struct uv_loop_s;
@@ -69,6 +70,7 @@ typedef struct hf_minded {
     bool ends;  /* that was told: the deadline is not moved any more */
     bool own_grace;             /* of this group; else the minder's kill_grace */
     uint64_t grace_ns;          /* that is it */
+    hf_family family;           /* of a group of hf_minder_hold(): all that it starts */
     _Atomic uint64_t wanted_ns; /* by hf_minder_extend(), and told when that can be */
     _Atomic uint64_t lost_ns;   /* the same by hf_minder_end(): when; 0: it is not lost */
 } hf_minded;
@@ -83,6 +85,10 @@ HF_MUSTCHECK hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t g
 /* Any thread, after the group was killed and before its leader is reaped. Nothing
  * happens when it is not on the list. */
 void hf_minder_remove(hf_minder *minder, hf_minded *minded);
+/* Any thread, and blocks: kills all that a group of hf_minder_hold() has started, and
+ * waits until it has exited. False: some of it is left after timeout_ms. */
+bool hf_minder_kill_family(hf_minder *minder, const hf_minded *minded,
+                           uint32_t timeout_ms);
 /* Any thread: kills all groups, and forgets them. */
 void hf_minder_kill(hf_minder *minder);
 /* Any thread. Never shortens; nothing happens when it is not on the list. Waits neither

@@ -295,6 +295,22 @@ static void start_script(const char *options, const char *script)
     EVENTUALLY(LONG_MS, is_there("ready"));
 }
 
+static void what_a_failed_command_has_left_ends_before_its_lock_is_free(void **state)
+{
+    char script[HF_CLI_PATH + 128];
+    (void)state;
+    (void)snprintf(
+        script, sizeof script,
+        ": >ready; setsid %s beat one deaf & while [ ! -s one ]; do sleep 0.01; done; "
+        "exit 3",
+        self);
+    start_script("--ttl 60s", script);
+    ended(&first, 3);
+    off_t size = size_of("one");
+    assert_true(size > 0);
+    ALWAYS(300, size_of("one") == size);
+}
+
 /* The lock is renewed after all, before its end: the command has obeyed all the same, and
  * its 0 does not say that it did its work. */
 static void a_command_that_was_asked_to_end_is_no_success(void **state)
@@ -414,6 +430,7 @@ int main(int argc, char **argv)
         TEST(what_left_its_group_ends_with_a_lost_lock),
         TEST(a_command_ends_with_its_holder_and_the_minder),
         TEST(one_that_is_stopped_leaves_nothing_running),
+        TEST(what_a_failed_command_has_left_ends_before_its_lock_is_free),
         TEST(a_long_command_is_not_disturbed),
         TEST(without_redis_the_command_is_ended_in_time),
         TEST(a_command_that_heeds_term_may_tidy_up),
