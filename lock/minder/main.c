@@ -36,6 +36,7 @@ enum {
     RECORDS_AT_ONCE = 256,
     PASS_MS = 5,       /* between two passes over the processes */
     KILL_GIB_MS = 250, /* for the end of a process, for each GiB of its memory */
+    SMALL_MIB = 64,    /* less has gone within the margin of any lease */
     ALARM_MS = 20,     /* between two signals to a minder that is stopped */
     LINGER_MS = 5000,  /* for programs that were being started when the worker died */
     EXIT_USAGE = 64,
@@ -144,6 +145,8 @@ static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
     if (i == m->n) {
         added.pidfd = hf_spawn_pidfd(id);
         added.family = hf_family_of(id);
+        if (ask_ns != 0) /* not its own record: its session may be that of its host */
+            added.family.session = 0;
     }
     if (m->orphaned || i == HF_MINDER_GROUPS_MAX) {
         kill(-id, SIGKILL); /* what cannot be minded must not run */
@@ -191,7 +194,8 @@ static void forget(minder *m, pid_t id)
  * a large program is killed earlier, so that it has gone when its lease is over. */
 static void kill_earlier(group *g, uint64_t resident)
 {
-    uint64_t cut_ns = (resident >> 20) * KILL_GIB_MS * HF_MS_NS >> 10;
+    uint64_t mib = resident >> 20;
+    uint64_t cut_ns = mib < SMALL_MIB ? 0 : mib * KILL_GIB_MS * HF_MS_NS >> 10;
     if (cut_ns > g->left_ns / 4)
         cut_ns = g->left_ns / 4;
     g->deadline_ns -= cut_ns;
