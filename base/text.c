@@ -131,12 +131,38 @@ size_t hf_utf8_unfinished(const char *text, size_t len)
     return 0;
 }
 
+/* Those that change the order or the look of the text around them. Joiners are left:
+ * scripts and emojis need them. */
+static const struct {
+    uint32_t from, to;
+} formats[] = {
+    {0x061c, 0x061c}, {0x180e, 0x180e}, {0x200b, 0x200b},
+    {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+};
+
+uint32_t hf_utf8_char(const char *text, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    uint32_t c = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (p[i] & 0x3fu);
+    return c;
+}
+
 size_t hf_control_len(const char *at)
 {
     const unsigned char *p = (const unsigned char *)at;
-    if ((p[0] != 0 && p[0] < 0x20) || p[0] == 0x7F)
-        return 1;
-    return p[0] == 0xC2 && p[1] >= 0x80 && p[1] <= 0x9F ? 2 : 0;
+    if (p[0] < 0x80)
+        return (p[0] != 0 && p[0] < 0x20) || p[0] == 0x7F ? 1 : 0;
+    if (p[0] == 0xC2)
+        return p[1] >= 0x80 && p[1] <= 0x9F ? 2 : 0;
+    size_t len = hf_utf8_len(at, strnlen(at, 4));
+    uint32_t c = len > 1 ? hf_utf8_char(at, len) : 0;
+    for (size_t i = 0; i < HF_COUNT(formats); i++)
+        if (c >= formats[i].from && c <= formats[i].to)
+            return len;
+    return 0;
 }
 
 void hf_text_plain(char *text)
@@ -145,7 +171,7 @@ void hf_text_plain(char *text)
         size_t len = hf_control_len(text);
         if (len > 0)
             memset(text, ' ', len);
-        text += len > 1;
+        text += len > 1 ? len - 1 : 0;
     }
 }
 

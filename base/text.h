@@ -41,8 +41,11 @@ size_t hf_utf8_len(const char *p, size_t left);
 size_t hf_utf8_unfinished(const char *text, size_t len);
 
 /* The length in bytes of the control character at `at`, which a terminal could take for a
- * command: 1 (below U+0020, DEL), 2 (U+0080 to U+009F); 0: there is none. */
+ * command, or that turns the order of the text around it: below U+0020, DEL, U+0080 to
+ * U+009F, and format characters as U+202E. 0: there is none. */
 size_t hf_control_len(const char *at);
+/* The character of that length, which hf_utf8_len() has found. */
+uint32_t hf_utf8_char(const char *text, size_t len);
 void hf_text_plain(char *text); /* spaces instead of them */
 
 #endif

@@ -9,22 +9,32 @@
 #include "base/base.h"
 #include "base/text.h"
 
-/* JSON may have DEL and U+0080 to U+009F as they are; all are two bytes at most. Ends the
- * text. */
+/* "\\u202e"; of a character above U+FFFF both halves. The length of what was written. */
+size_t hf_out_escape(const char *at, size_t len, char out[HF_ESCAPED_SIZE])
+{
+    uint32_t c = hf_utf8_char(at, len);
+    if (c <= 0xffff)
+        return (size_t)snprintf(out, HF_ESCAPED_SIZE, "\\u%04x", (unsigned)c);
+    c -= 0x10000;
+    return (size_t)snprintf(out, HF_ESCAPED_SIZE, "\\u%04x\\u%04x",
+                            (unsigned)(0xd800 + (c >> 10)),
+                            (unsigned)(0xdc00 + (c & 0x3ff)));
+}
+
+/* JSON may have DEL and other control characters as they are. Ends the text. */
 static char *escape_controls(char *text)
 {
-    enum { ESCAPED = 6 };
     size_t controls = 0, at = 0;
     for (size_t i = 0; text != NULL && text[i] != '\0'; i++)
         controls += hf_control_len(text + i) > 0;
-    char *line = text == NULL ? NULL : malloc(strlen(text) + ESCAPED * controls + 1);
+    char *line =
+        text == NULL ? NULL : malloc(strlen(text) + HF_ESCAPED_SIZE * controls + 1);
     for (const char *from = text; line != NULL && *from != '\0';) {
         size_t len = hf_control_len(from);
         if (len == 0)
             line[at++] = *from++;
         else
-            at += (size_t)snprintf(line + at, ESCAPED + 1, "\\u%04x",
-                                   (unsigned)(unsigned char)from[len - 1]);
+            at += hf_out_escape(from, len, line + at);
         from += len;
     }
     if (line != NULL)

@@ -20,6 +20,10 @@ void hf_out_json_with(FILE *file, json_t *object, const char *name, const char *
  * command to a terminal. NULL: memory ran out, or there is no object. */
 char *hf_out_line(const json_t *object);
 
+/* A control character as JSON and the log have it, "\\u202e"; returns its length. */
+enum { HF_ESCAPED_SIZE = 13 };
+size_t hf_out_escape(const char *at, size_t len, char out[HF_ESCAPED_SIZE]);
+
 /* A text on a line that is not ended: spaces instead of control characters. */
 void hf_out_plain(FILE *file, const char *text);
 

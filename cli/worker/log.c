@@ -63,10 +63,12 @@ static void put_quoted(hf_buf *out, const char *text)
             hf_buf_text(out, "\\n");
         else if (*text == '\t')
             hf_buf_text(out, "\\t");
-        else if (hf_control_len(text) == 2)
-            hf_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*++text);
-        else
-            hf_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*text);
+        else {
+            char escaped[HF_ESCAPED_SIZE];
+            size_t len = hf_control_len(text);
+            hf_buf_add(out, escaped, hf_out_escape(text, len, escaped));
+            text += len - 1;
+        }
         text++;
     }
     hf_buf_text(out, "\"");

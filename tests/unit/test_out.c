@@ -238,6 +238,36 @@ static void nor_is_a_line_of_the_log(void **state)
     }
 }
 
+/* U+202E turns the order of what follows, U+E0041 is a tag that nobody sees; U+200D joins
+ * emojis. */
+static void characters_that_turn_or_hide_a_text_are_escaped(void **state)
+{
+    static const char turned[] = "a\xE2\x80\xAE"
+                                 "b\xF3\xA0\x81\x81"
+                                 "c\xE2\x80\x8D"
+                                 "d\xEF\xBB\xBF";
+    static const hf_log_field fields[] = {{.key = "error", .text = turned}};
+    char plain[sizeof turned];
+    (void)state;
+    memcpy(plain, turned, sizeof turned);
+    hf_text_plain(plain);
+    assert_string_equal(plain, "a   b    c\xE2\x80\x8D"
+                               "d   ");
+    char *line = hf_out_line(json_pack("{s:s}", "x", turned));
+    assert_string_equal(line, "{\"x\":\"a\\u202eb\\udb40\\udc41c\xE2\x80\x8D"
+                              "d\\ufeff\"}");
+    free(line);
+    for (int how = HF_FORMAT_LOGFMT; how <= HF_FORMAT_JSON; how++) {
+        hf_buf text;
+        hf_buf_init(&text, 4096);
+        hf_log_format_line(&text, (hf_config_format)how, INT64_C(1700000000123),
+                           HF_LOG_WARN, "job", fields, HF_COUNT(fields));
+        hf_buf_add(&text, "", 1);
+        assert_non_null(strstr(text.data, "a\\u202eb\\udb40\\udc41c"));
+        hf_buf_done(&text);
+    }
+}
+
 /* ---- the log ---- */
 
 static const hf_log_field fields[] = {
@@ -338,6 +368,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
         cmocka_unit_test(nothing_that_is_shown_is_a_command_to_a_terminal),
         cmocka_unit_test(nor_is_a_line_of_the_log),
+        cmocka_unit_test(characters_that_turn_or_hide_a_text_are_escaped),
         cmocka_unit_test(no_login_gets_into_the_log),
         cmocka_unit_test(a_logfmt_line_quotes_what_needs_it),
         cmocka_unit_test(a_json_line_is_one_object),
