@@ -6,6 +6,7 @@
 #include "config/scan.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The reader counts bytes, not lines. */
@@ -72,13 +73,30 @@ static hf_err check_event(const hf_fault *fault, const yaml_event_t *event,
     }
 }
 
+/* No key of ours is so deep, and the walk down the document is a recursion. */
+enum { DEPTH_MAX = 16 };
+
+static hf_err check_depth(const hf_fault *fault, const yaml_event_t *event, size_t *depth)
+{
+    char expected[48];
+    if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT)
+        --*depth;
+    if (event->type != YAML_SEQUENCE_START_EVENT &&
+        event->type != YAML_MAPPING_START_EVENT)
+        return HF_OK;
+    if (++*depth <= DEPTH_MAX)
+        return HF_OK;
+    snprintf(expected, sizeof expected, "at most %d levels", DEPTH_MAX);
+    return hf_fault_at(fault, event->start_mark, expected, "more");
+}
+
 hf_err hf_config_scan(const hf_fault *fault, const char *text, size_t len)
 {
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
         return HF_NOMEM;
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-    size_t documents = 0;
+    size_t documents = 0, depth = 0;
     hf_err err = HF_OK;
     for (bool end = false; err == HF_OK && !end;) {
         yaml_event_t event;
@@ -88,6 +106,8 @@ hf_err hf_config_scan(const hf_fault *fault, const char *text, size_t len)
         }
         end = event.type == YAML_STREAM_END_EVENT;
         err = check_event(fault, &event, &documents);
+        if (err == HF_OK)
+            err = check_depth(fault, &event, &depth);
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
