@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/id.h"
@@ -197,6 +198,29 @@ void hf_cli_warn(const hf_cli *cli, const char *text)
         fprintf(stderr, "holdfast: warning: %s\n", text);
 }
 
+static void warn_if_readable(const hf_cli *cli, const char *what, const char *file)
+{
+    char text[HF_DETAIL_SIZE];
+    struct stat s;
+    if (file == NULL || stat(file, &s) != 0 || (s.st_mode & S_IROTH) == 0)
+        return;
+    (void)snprintf(text, sizeof text, "every user can read %s '%.120s': chmod o-r it",
+                   what, file);
+    hf_cli_warn(cli, text);
+}
+
+/* The files with secrets that this command uses. */
+static void warn_of_files(const hf_cli *cli)
+{
+    const hf_server_opts *server = &cli->server;
+    warn_if_readable(cli, "the password file", server->password_file);
+    if (server->sentinel != NULL)
+        warn_if_readable(cli, "the Sentinels' password file",
+                         server->sentinel->password_file);
+    if (server->tls != NULL)
+        warn_if_readable(cli, "the key", server->tls->key);
+}
+
 int hf_cli_setup(hf_cli *cli, const hf_argv *args)
 {
     char detail[HF_CONFIG_DETAIL_SIZE];
@@ -211,6 +235,8 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
     if (code == HF_EXIT_OK && cli->server.tls != NULL && cli->server.tls->skip_verify &&
         args->command->run != hf_cmd_worker) /* a worker logs it */
         hf_cli_warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
+    if (code == HF_EXIT_OK)
+        warn_of_files(cli);
     return code;
 }
 

@@ -18,6 +18,13 @@ struct hf_lock_env {
 
 extern char **environ;
 
+/* A URL with a login: the command may be another user's, and may print what it has. */
+static bool is_secret(const char *var)
+{
+    static const char url[] = "REDIS_URL=";
+    return strncmp(var, url, sizeof url - 1) == 0 && strchr(var, '@') != NULL;
+}
+
 static bool is_ours(const char *var)
 {
     static const char *const names[OURS] = {
@@ -38,7 +45,7 @@ hf_lock_env *hf_lock_env_make(const hf_lock *lock, const char *names, int loss_f
     if (env == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++)
-        if (!is_ours(environ[i]))
+        if (!is_ours(environ[i]) && !is_secret(environ[i]))
             env->vars[kept++] = environ[i];
     (void)snprintf(env->ours[0], VAR_SIZE, "HOLDFAST_LOCK_NAME=%s", names);
     (void)snprintf(env->ours[1], VAR_SIZE, "HOLDFAST_LOCK_FENCE=%" PRIu64,

@@ -1,12 +1,19 @@
 /* check.c - `holdfast check`: hf_cli_setup() has already read the file and reported its
  * faults. This part checks the files of redis.tls, and reports that all is well. */
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/mask.h"
 #include "cli/cli.h"
 #include "cli/out.h"
+
+enum { WARNING_SIZE = 512 };
 
 static int print_reference(const hf_cli *cli)
 {
@@ -33,6 +40,113 @@ static hf_err check_tls(const hf_cli *cli, char detail[HF_DETAIL_SIZE])
     return used.tls == NULL ? HF_OK : hf_server_opts_check(&opts, detail);
 }
 
+/* ---- what a worker would take, and then fail with: warnings ---- */
+
+static void warn(const hf_cli *cli, size_t *n, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void warn(const hf_cli *cli, size_t *n, const char *format, ...)
+{
+    char text[WARNING_SIZE];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ++*n;
+    hf_mask(text);
+    hf_cli_warn(cli, text);
+}
+
+static bool is_program(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+static const char *search_path(void)
+{
+    const char *path = getenv("PATH");
+    return path != NULL ? path : "/bin:/usr/bin";
+}
+
+/* A name without a slash is looked for in PATH; a path is taken from `cwd`. */
+static bool is_found(const hf_config_handler *handler)
+{
+    char file[PATH_MAX];
+    const char *name = handler->exec[0];
+    if (strchr(name, '/') != NULL) {
+        bool from_cwd = name[0] != '/' && handler->cwd != NULL;
+        int len = snprintf(file, sizeof file, "%s%s%s", from_cwd ? handler->cwd : "",
+                           from_cwd ? "/" : "", name);
+        return len > 0 && (size_t)len < sizeof file && is_program(file);
+    }
+    for (const char *at = search_path();; at++) {
+        size_t dir = strcspn(at, ":");
+        int len = snprintf(file, sizeof file, "%.*s/%s", dir == 0 ? 1 : (int)dir,
+                           dir == 0 ? "." : at, name);
+        if (len > 0 && (size_t)len < sizeof file && is_program(file))
+            return true;
+        at += dir;
+        if (*at == '\0')
+            return false;
+    }
+}
+
+static void check_program(const hf_cli *cli, const hf_config_handler *handler, size_t *n)
+{
+    struct stat s;
+    if (handler->cwd != NULL && (stat(handler->cwd, &s) != 0 || !S_ISDIR(s.st_mode)))
+        warn(cli, n, "handler '%s': there is no directory '%s' (cwd)", handler->type,
+             HF_FOUND(handler->cwd));
+    else if (!is_found(handler))
+        warn(cli, n, "handler '%s': there is no program '%s' that can be run%s",
+             handler->type, HF_FOUND(handler->exec[0]),
+             strchr(handler->exec[0], '/') == NULL ? " in PATH" : "");
+    for (size_t i = 0; handler->env != NULL && handler->env[i] != NULL; i++)
+        if (getenv(handler->env[i]) == NULL)
+            warn(cli, n,
+                 "handler '%s': the environment of this command has no '%s' (env)",
+                 handler->type, HF_FOUND(handler->env[i]));
+}
+
+static bool has_handler(const hf_config *config, const char *type)
+{
+    for (size_t i = 0; i < config->n_handlers; i++)
+        if (strcmp(config->handlers[i].type, type) == 0 ||
+            strcmp(config->handlers[i].type, "*") == 0)
+            return true;
+    return false;
+}
+
+static void check_type(const hf_cli *cli, const char *what, const char *name,
+                       const char *type, size_t *n)
+{
+    if (type != NULL && !has_handler(cli->config, type))
+        warn(cli, n, "%s '%s': no handler of this file has the type '%s'", what, name,
+             type);
+}
+
+/* How many warnings there were. Without handlers the file is not a worker's. */
+static size_t check_use(const hf_cli *cli)
+{
+    const hf_config *config = cli->config;
+    size_t n = 0;
+    for (size_t i = 0; i < config->n_handlers; i++) {
+        check_program(cli, &config->handlers[i], &n);
+        check_type(cli, "on_dead of handler", config->handlers[i].type,
+                   config->handlers[i].on_dead, &n);
+    }
+    for (size_t i = 0; i < config->n_queues && config->n_handlers > 0; i++)
+        check_type(cli, "on_dead of queue", config->queues[i].name,
+                   config->queues[i].on_dead, &n);
+    for (size_t i = 0; i < config->n_schedules && config->n_handlers > 0; i++) {
+        check_type(cli, "schedule", config->schedules[i].id, config->schedules[i].type,
+                   &n);
+        check_type(cli, "on_dead of schedule", config->schedules[i].id,
+                   config->schedules[i].on_dead, &n);
+    }
+    return n;
+}
+
 int hf_cmd_check(hf_cli *cli)
 {
     char detail[HF_DETAIL_SIZE] = "";
@@ -45,6 +159,7 @@ int hf_cmd_check(hf_cli *cli)
     hf_err err = check_tls(cli, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
+    size_t warnings = check_use(cli);
     size_t handlers = cli->config->n_handlers;
     size_t queues =
         cli->config->n_queues == 0 ? 1 : cli->config->n_queues; /* `default` */
@@ -54,9 +169,10 @@ int hf_cmd_check(hf_cli *cli)
         snprintf(more, sizeof more, ", schedules: %zu", schedules);
     if (cli->json)
         hf_out_json(stdout,
-                    json_pack("{s:o, s:b, s:I, s:I, s:I}", "file", hf_out_text(file),
+                    json_pack("{s:o, s:b, s:I, s:I, s:I, s:I}", "file", hf_out_text(file),
                               "ok", 1, "queues", (json_int_t)queues, "handlers",
-                              (json_int_t)handlers, "schedules", (json_int_t)schedules));
+                              (json_int_t)handlers, "schedules", (json_int_t)schedules,
+                              "warnings", (json_int_t)warnings));
     else
         printf("%s: good (queues: %zu, handlers: %zu%s%s)\n", file, queues, handlers,
                handlers == 0 ? ", which a worker needs" : "", more);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/cli_try.h"
@@ -353,6 +354,58 @@ static void a_payload_comes_from_standard_input(void **state)
     assert_string_equal(fixture->out, "line\nline\n");
 }
 
+static void check_warns_of_what_a_worker_could_not_do(void **state)
+{
+    (void)state;
+    hf_cli_fixture_put(fixture, "odd.yaml",
+                       "handlers:\n"
+                       "- {type: a, exec: [no-such-program]}\n"
+                       "- {type: b, exec: [/etc/passwd]}\n"
+                       "- {type: c, exec: ['true'], cwd: /nowhere, on_dead: lost}\n"
+                       "- {type: d, exec: [sh], env: [PATH, NO_SUCH_NAME]}\n"
+                       "- {type: good, exec: [sh], on_dead: a}\n"
+                       "schedules:\n"
+                       "- {id: s, type: other, every: 1h}\n"
+                       "- {id: t, type: good, every: 1h}\n");
+    hf_try_run("check -c odd.yaml", 0);
+    hf_try_has(fixture->err,
+               "handler 'a': there is no program 'no-such-program' that can "
+               "be run in PATH\n");
+    hf_try_has(fixture->err,
+               "handler 'b': there is no program '/etc/passwd' that can be run\n");
+    hf_try_has(fixture->err, "handler 'c': there is no directory '/nowhere' (cwd)\n");
+    hf_try_has(fixture->err, "on_dead of handler 'c': no handler of this file has the "
+                             "type 'lost'\n");
+    hf_try_has(fixture->err, "handler 'd': the environment of this command has no "
+                             "'NO_SUCH_NAME' (env)\n");
+    hf_try_has(fixture->err,
+               "schedule 's': no handler of this file has the type 'other'\n");
+    assert_int_equal(count_lines(fixture->err), 6);
+    json_t *answer = hf_try_object("check -c odd.yaml --json", 0);
+    assert_int_equal(hf_try_number(answer, "warnings"), 6);
+    json_decref(answer);
+    hf_cli_fixture_put(fixture, "all.yaml",
+                       "handlers: [{type: '*', exec: [sh], on_dead: x}]\n"
+                       "schedules: [{id: s, type: other, every: 1h}]\n");
+    hf_try_run("check -c all.yaml", 0);
+    assert_string_equal(fixture->err, "");
+}
+
+static void a_password_file_for_all_users_is_warned_about(void **state)
+{
+    char path[512];
+    (void)state;
+    hf_cli_fixture_put(fixture, "open.password", "right\n");
+    hf_cli_fixture_put(fixture, "open.yaml", "redis: {password_file: open.password}\n");
+    (void)snprintf(path, sizeof path, "%s/open.password", fixture->dir);
+    assert_int_equal(chmod(path, 0644), 0);
+    hf_try_run("check -c open.yaml", 0);
+    hf_try_has(fixture->err, "every user can read the password file 'open.password'");
+    assert_int_equal(chmod(path, 0640), 0);
+    hf_try_run("check -c open.yaml", 0);
+    assert_string_equal(fixture->err, "");
+}
+
 static void lists_are_paged(void **state)
 {
     (void)state;
@@ -684,6 +737,8 @@ int main(void)
         TEST(an_enqueued_job_can_be_looked_at),
         TEST(an_id_that_exists_is_no_failure),
         TEST(a_payload_comes_from_standard_input),
+        TEST(check_warns_of_what_a_worker_could_not_do),
+        TEST(a_password_file_for_all_users_is_warned_about),
         TEST(lists_are_paged),
         TEST(a_list_goes_on_where_a_job_has_gone),
         TEST(lists_show_all_queues),

@@ -366,10 +366,23 @@ static void a_signal_ends_the_wait(void **state)
     assert_false(is_there("left"));
 }
 
+static void a_command_does_not_get_the_login_of_redis(void **state)
+{
+    static const char *const with[] = {"REDIS_URL=unix://me:S3cret@/nowhere", NULL};
+    static const char *const without[] = {"REDIS_URL=unix:///nowhere", NULL};
+    (void)state;
+    assert_int_equal(hf_cli_fixture_run(&hf_try_fixture, "lock @ a env", NULL, with), 0);
+    assert_null(strstr(hf_try_fixture.out, "REDIS_URL="));
+    assert_int_equal(hf_cli_fixture_run(&hf_try_fixture, "lock @ a env", NULL, without),
+                     0);
+    hf_try_has(hf_try_fixture.out, "REDIS_URL=unix:///nowhere\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        TEST(a_command_does_not_get_the_login_of_redis),
         TEST(the_status_of_the_command_is_passed_on),
         TEST(a_program_that_cannot_be_executed_is_told),
         TEST(bad_words_are_refused),

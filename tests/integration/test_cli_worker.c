@@ -197,7 +197,7 @@ static void the_log_and_check_tell_of_the_schedules_of_the_file(void **state)
     assert_int_equal(run("check -c w.yaml"), 0);
     assert_non_null(strstr(fixture->out, ", schedules: 2)\n"));
     assert_int_equal(run("check -c w.yaml --json"), 0);
-    assert_non_null(strstr(fixture->out, ",\"schedules\":2}"));
+    assert_non_null(strstr(fixture->out, ",\"schedules\":2,\"warnings\":0}"));
     hf_try_worker("worker @ -c w.yaml");
     EVENTUALLY(15000, hf_try_logged("msg=\"Redis knows a schedule of the file\" "
                                     "queue=default schedule=one\n"));
