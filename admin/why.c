@@ -121,6 +121,13 @@ static void count_worker(const hf_worker_info *worker, void *arg)
     why->busy += busy_of(why, worker);
 }
 
+/* What was read may be right, and still nothing can start or end. */
+static void check_writes(hf_admin *admin, asking *asked)
+{
+    hf_err err = hf_admin_check_writes(admin, asked->job.queue, asked->why.refusal);
+    asked->why.refuses = err == HF_AUTH ? HF_OK : err;
+}
+
 hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id,
                     hf_job_why *theirs, char detail[HF_DETAIL_SIZE])
 {
@@ -134,6 +141,8 @@ hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id,
     err = hf_admin_in_queue(admin, queue, id, why_in, &asked);
     if (err == HF_OK)
         err = hf_admin_workers(admin, count_worker, &asked, admin->detail);
+    if (err == HF_OK)
+        check_writes(admin, &asked);
     if (theirs->job != NULL)
         hf_struct_fill(theirs->job, &asked.job, sizeof asked.job);
     asked.why.job = theirs->job;

@@ -80,6 +80,7 @@ void hf_info_parse(const char *text, hf_server_info *out)
     out->maxmemory = number(text, "maxmemory", 0);
     out->replicas = number(text, "connected_slaves", -1);
     out->in_cluster = is_node(text);
+    out->good_replicas = number(text, "min_slaves_good_slaves", -1);
 }
 
 bool hf_info_new_enough(const char *version)

@@ -100,6 +100,26 @@ static void look_at_replicas(hf_doctor *d, const hf_server_info *server)
     }
 }
 
+/* A node of a cluster may not have the slot that is tried; of min-replicas-to-write it
+ * tells at least how many replicas count. */
+static void look_at_writes(hf_doctor *d, const hf_server_info *server)
+{
+    char text[HF_DOCTOR_TEXT], why[HF_DETAIL_SIZE] = "";
+    hf_err err = d->cluster ? HF_AUTH : hf_admin_check_writes(d->admin, NULL, why);
+    bool replicas = server->good_replicas >= 0;
+    if (err == HF_OK || (err == HF_AUTH && server->good_replicas != 0))
+        return;
+    if (err == HF_AUTH)
+        snprintf(why, sizeof why, "min-replicas-to-write is set, and no replica counts");
+    snprintf(text, sizeof text,
+             "every write is refused, so no job is accepted, started or ended: %.150s",
+             why);
+    hf_doctor_by_hand(d, "writes", "refused", text,
+                      replicas ? "bring the replicas back, or lower "
+                                 "min-replicas-to-write"
+                               : hf_exit_hint(err));
+}
+
 static hf_err look_at_clock(hf_doctor *d)
 {
     hf_round_trip trip = {HF_ROUND_TRIP_INIT};
@@ -139,6 +159,7 @@ static hf_err look_at_server(hf_doctor *d)
     look_at_memory(d, server);
     look_at_persistence(d, server);
     look_at_replicas(d, server);
+    look_at_writes(d, server);
     return look_at_clock(d);
 }
 

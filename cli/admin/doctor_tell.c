@@ -19,6 +19,7 @@ static const meaning meanings[] = {
     {"eviction", "locks have an end, and are evicted first: a job would run twice"},
     {"memory", "when it is full, new jobs are refused; workers go on and make room"},
     {"role", "a replica accepts no writes: no job can be enqueued or claimed here"},
+    {"writes", "producers and workers get an error for all that they send"},
     {"persistence", "Redis may refuse all writes (MISCONF), and loses its data when it "
                     "ends"},
     {"clock", "jobs are due by Redis's clock: a time that is typed here, or read in a "

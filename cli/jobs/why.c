@@ -43,6 +43,7 @@ static bool is_busy(const hf_job_why *why)
 static void add_running(list *l, const hf_job_why *why)
 {
     add(l, why->cancelling, HF_REASON_CANCELLING);
+    add(l, why->refuses != HF_OK, HF_REASON_REFUSED);
     add(l, true, HF_REASON_RUNNING);
     if (!hf_why_is_lapsed(why))
         return;
@@ -59,6 +60,7 @@ static void add_waiting(list *l, const hf_job_why *why)
     bool due = why->job->due_ms <= why->now_ms;
     add(l, !due && why->job->attempts > 0, HF_REASON_RETRY);
     add(l, !due && why->job->attempts == 0, HF_REASON_DELAYED);
+    add(l, why->refuses != HF_OK, HF_REASON_REFUSED);
     add(l, why->paused, HF_REASON_PAUSED);
     add_workers(l, why);
     add(l, why->locked_until_ms > why->now_ms, HF_REASON_LOCKED);

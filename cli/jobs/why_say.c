@@ -215,6 +215,11 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
                "Redis for long enough\n",
                when(t, why->calm_until_ms, moment));
         break;
+    case HF_REASON_REFUSED:
+        fputs("Redis refuses every write, so no job starts or ends: ", stdout);
+        hf_out_plain(stdout, why->refusal);
+        putchar('\n');
+        break;
     case HF_REASON_LOCKED:
         printf("an earlier run of it holds its lock until %s\n",
                when(t, why->locked_until_ms, moment));

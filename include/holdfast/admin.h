@@ -291,6 +291,12 @@ HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          char next[HF_CURSOR_SIZE],
                                          char detail[HF_DETAIL_SIZE]);
 
+/* Whether the Redis of a queue (NULL: of any) takes writes. HF_OK, or the error with
+ * which it refuses them: HF_MISCONF (too few replicas, a failed save), HF_READONLY,
+ * HF_OOM, HF_LOADING, HF_UNSERVED. HF_AUTH: this user may not try. Changes nothing. */
+HF_API HF_MUSTCHECK hf_err hf_admin_check_writes(hf_admin *admin, const char *queue,
+                                                 char detail[HF_DETAIL_SIZE]);
+
 /* ---- single jobs; `queue` is the job's queue, NULL: search all queues ---- */
 
 /* HF_OK: the job was waiting, and is removed. HF_RUNNING: it runs, and is asked to end;
@@ -423,6 +429,8 @@ typedef struct hf_job_why {
     int64_t held[8];                 /* how many jobs each of them runs */
     size_t n_holders;
     int64_t now_ms; /* the time of these figures */
+    hf_err refuses; /* a write; HF_OK: Redis takes writes, or this user may not try */
+    char refusal[HF_DETAIL_SIZE]; /* its words */
 } hf_job_why;
 #define HF_JOB_WHY_INIT HF_STRUCT_INIT(hf_job_why)
 

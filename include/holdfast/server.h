@@ -76,6 +76,7 @@ typedef struct hf_server_info {
     int64_t client_id;              /* of this connection */
     int64_t replicas;               /* connected; -1: not reported */
     bool in_cluster;                /* it is a node of a cluster */
+    int64_t good_replicas; /* that min-replicas-to-write counts; -1: it is not set */
 } hf_server_info;
 
 #ifdef __cplusplus

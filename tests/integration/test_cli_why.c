@@ -355,6 +355,29 @@ static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void *
     assert_null(strstr(fixture->out, "more than an hour"));
 }
 
+static void a_redis_that_refuses_writes_is_told(void **state)
+{
+    static const char *const states[][3] = {
+        {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0",
+         "NOREPLICAS"},
+        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM"},
+    };
+    (void)state;
+    hf_try_run("enqueue t @ --id j", 0);
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        (void)hf_fixture_command(&fixture->redis, states[i][0]);
+        hf_try_run("job why j @", 0);
+        hf_try_has(fixture->out, "refused             Redis refuses every write");
+        hf_try_has(fixture->out, states[i][2]);
+        hf_try_run("doctor @ --json", 1);
+        hf_try_has(fixture->out, "\"writes\"");
+        hf_try_has(fixture->out, "every write is refused, so no job is accepted");
+        (void)hf_fixture_command(&fixture->redis, states[i][1]);
+        hf_try_run("job why j @", 0);
+        assert_null(strstr(fixture->out, "refused"));
+    }
+}
+
 static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
 {
     (void)state;
@@ -423,6 +446,7 @@ int main(void)
         TEST(why_tells_the_limit_of_a_shard),
         TEST(workers_are_shown_while_they_live),
         TEST(workers_that_fell_silent_are_shown_too_the_old_ones_on_demand),
+        TEST(a_redis_that_refuses_writes_is_told),
         TEST(workers_are_listed_page_by_page_with_all_their_fields),
         TEST(words_are_bright_on_a_terminal_unless_that_is_not_wanted),
     };
