@@ -14,6 +14,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "cli/out.h"
+#include "cli/waiting.h"
 #include "config/nodes.h"
 
 enum { MESSAGE_SIZE = 2048, HINT_SIZE = 64, PRINT_MS = 100 };
@@ -259,6 +260,18 @@ void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out)
 int hf_cli_admin(const hf_cli *cli, hf_admin **out)
 {
     const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = &cli->server};
+    hf_waiting *waiting = hf_waiting_begin(cli->server.url, cli->json);
     hf_err err = hf_admin_open(out, &opts, cli->detail);
+    if (err == HF_OK && waiting != NULL) {
+        hf_round_trip trip = {HF_ROUND_TRIP_INIT};
+        err = hf_admin_round_trip(*out, &trip, cli->detail);
+        /* Else the command may still do what it is for, and says it better. */
+        err = err == HF_CONN || err == HF_TIMEOUT ? err : HF_OK;
+        if (err != HF_OK) {
+            hf_admin_close(*out);
+            *out = NULL;
+        }
+    }
+    hf_waiting_end(waiting);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, cli->detail);
 }

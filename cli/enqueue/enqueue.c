@@ -21,6 +21,7 @@
 #include "cli/limits.h"
 #include "cli/out.h"
 #include "cli/stop.h"
+#include "cli/waiting.h"
 
 enum { KEEP_MS = 60000 }; /* with --result */
 
@@ -177,7 +178,9 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
+    hf_waiting *waiting = hf_waiting_begin(cli->server.url, cli->json);
     err = hf_enqueue_wait(producer, job, 1, result, 0, detail);
+    hf_waiting_end(waiting);
     hf_producer_close(producer, NULL, NULL);
     if (!is_there(err) && err != HF_UNCONFIRMED)
         return hf_cli_fail(cli, err, detail);

@@ -64,6 +64,25 @@ static void ask_at_terminal(const char *line, const char *question, const char *
         fail_msg("`%s` ended with %d instead of %d: %s", line, got, code, terminal.text);
 }
 
+static void a_user_at_a_terminal_is_told_what_is_waited_for(void **state)
+{
+    static const char *const lines[] = {
+        "queue list --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml",
+        "enqueue t --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml"};
+    (void)state;
+    hf_cli_fixture_put(fixture, "patient.yaml", "redis: {connect_timeout: 2s}\n");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        hf_cli_fixture_at_terminal(fixture, &terminal, lines[i], NULL);
+        EVENTUALLY(15000,
+                   terminal.pid == 0 || hf_terminal_shows(&terminal, "waiting for"));
+        assert_int_equal(hf_terminal_end(&terminal, 10000), 69);
+        hf_try_has(terminal.text,
+                   "holdfast: waiting for Redis at redis://***@127.0.0.1:1 ...\r\n");
+    }
+    hf_try_run("queue list @", 0); /* and nobody else */
+    assert_string_equal(fixture->err, "");
+}
+
 static void a_user_at_a_terminal_is_told_what_to_do(void **state)
 {
     (void)state;
@@ -556,6 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_bad_input_ends_with_its_code_and_one_clear_line),
+        TEST(a_user_at_a_terminal_is_told_what_is_waited_for),
         TEST(a_user_at_a_terminal_is_told_what_to_do),
         TEST(a_purge_at_a_terminal_says_what_will_go_and_takes_no_for_an_answer),
         TEST(a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe),
