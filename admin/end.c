@@ -19,12 +19,18 @@ static void read_holder(hf_job_info *info, const hf_reply *list, size_t first,
     info->lease_remaining_ms = info->due_ms - now_ms;
 }
 
+static void read_cancelling(hf_job_info *info, const hf_reply *reply, int64_t now_ms)
+{
+    read_holder(info, reply, 2, now_ms);
+    info->accepted_ms = hf_reply_int(hf_reply_at(reply, 4));
+}
+
 static hf_err read_cancel(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
     hf_err err = hf_script_status(answer, 2, &now_ms);
     if (err == HF_RUNNING)
-        read_holder(out, answer->reply, 2, now_ms);
+        read_cancelling(out, answer->reply, now_ms);
     return err;
 }
 

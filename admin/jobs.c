@@ -211,18 +211,34 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept, int64
     return HF_OK;
 }
 
+static hf_err end_of(const char *word)
+{
+    static const struct {
+        const char *word;
+        hf_err err;
+    } ends[] = {{"done", HF_OK},
+                {"dead", HF_DEAD},
+                {"deleted", HF_DELETED},
+                {"expired", HF_EXPIRED}};
+    for (size_t i = 0; i < HF_COUNT(ends); i++)
+        if (strcmp(ends[i].word, word) == 0)
+            return ends[i].err;
+    return HF_CANCEL; /* or replaced */
+}
+
 static hf_err read_job(const hf_answer *answer, void *out)
 {
     hf_look *look = out;
     hf_err err = hf_script_status(answer, 10, &look->now_ms);
     if (err == HF_GONE) {
         look->ended_ms = hf_reply_int(hf_reply_at(answer->reply, 2));
-        look->purged_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
-        look->expired =
-            strcmp(hf_reply_text(hf_reply_at(answer->reply, 4)), "expired") == 0;
+        look->how = end_of(hf_reply_text(hf_reply_at(answer->reply, 4)));
+        look->exact = hf_reply_int(hf_reply_at(answer->reply, 5)) != 0;
     }
-    if (err == HF_OK)
+    if (err == HF_OK) {
+        look->accepted_ms = hf_reply_int(hf_reply_at(answer->reply, 12));
         err = hf_look_read(look->info, answer->reply, 9, look->now_ms);
+    }
     if (err != HF_OK || look->payload == NULL)
         return err;
     hf_bytes record = hf_reply_bytes(hf_reply_at(answer->reply, 4));
@@ -242,11 +258,13 @@ hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id, hf_loo
                   uint64_t until_ns)
 {
     hf_args args;
-    if (!hf_args_init(&args, 4, 0))
+    if (!hf_args_init(&args, 6, 1))
         return hf_admin_no_memory(admin);
     hf_look_begin(look->info, queue, id);
     hf_args_text(&args, id);
     hf_args_flag(&args, look->payload != NULL);
+    hf_args_int(&args, look->accepted_ms);
+    hf_args_flag(&args, look->noted);
     if (look->client != NULL) {
         hf_args_text(&args, look->client);
         hf_args_flag(&args, !look->gives_up);

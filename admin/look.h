@@ -8,13 +8,18 @@ typedef struct hf_look {
     hf_job_info *info;
     void **payload; /* NULL: not asked for */
     const char
-        *client;    /* that is told of the end of a job that waits or runs; NULL: none */
-    bool gives_up;  /* it is not told any more */
-    int64_t now_ms; /* when it was looked */
-    /* HF_GONE: when a job of this id was cancelled or deleted, or expired, and when a
-     * slice of the queue was purged, each within the last minute; else 0. */
-    int64_t ended_ms, purged_ms;
-    bool expired; /* how it ended then */
+        *client;   /* that is told of the end of a job that waits or runs; NULL: none */
+    bool gives_up; /* it is not told any more */
+    bool noted;    /* as the argument of queue/lua/await.lua */
+    int64_t accepted_ms; /* of the job; 0: any of this id. Then it is that of the one that
+                            was found */
+    int64_t now_ms;      /* when it was looked */
+    /* HF_GONE: when a job of this id has ended, and how (HF_OK: it is done); 0: nothing
+     * tells it. exact: it is the job that was accepted then; else any of this id within
+     * the last minute, and not one that was done or died. */
+    int64_t ended_ms;
+    hf_err how;
+    bool exact;
 } hf_look;
 
 HF_MUSTCHECK hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id,

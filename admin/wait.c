@@ -1,10 +1,10 @@
 /* wait.c - waiting for the end of a job.
  *
- * A job that is gone is done, unless something tells another end: `ended:<id>`, which a
- * cancelled, deleted or expired job leaves for a minute, or, for one that was still
- * waiting when it was seen last, a purge since then. An id may be accepted again after
- * such an end, so what is older than the last look at the living job does not count. The
- * answer to its enqueue counts as the first such look.
+ * The job is known by its id and by when it was accepted (queue/lua/lib/end_of.lua): each
+ * exit leaves a word for the clients that wait for it. Without such a word nothing is
+ * known of a job that is not there, but what a cancelled, deleted or expired job of this
+ * id leaves for a minute. That counts if it is younger than the last look at the living
+ * job, or than its acceptance.
  *
  * Redis tells the end (admin/hear.h). Where it cannot, the wait asks again and again. */
 #include "admin/wait.h"
@@ -28,20 +28,26 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool was_taken_away(const hf_wait *w, const hf_look *gone)
+/* The sentence of each end. */
+static hf_err ended(hf_admin *admin, hf_err how)
 {
-    if (gone->ended_ms != 0 && gone->ended_ms >= w->alive_ms)
-        return true;
-    return w->alive_ms != 0 && w->waited && gone->purged_ms >= w->alive_ms;
+    static const char *const sentences[] = {
+        [-HF_DEAD] = "the job died",
+        [-HF_CANCEL] = "the job was cancelled",
+        [-HF_DELETED] = "the job was deleted",
+        [-HF_EXPIRED] = "the job did not start in time",
+        [-HF_GONE] = "the job is not there, and nothing tells how it ended"};
+    return how == HF_OK ? how : hf_admin_fail(admin, how, "%s", sentences[-how]);
 }
 
-/* In one queue, or in one shard after the other until one has the job. If none has, each
- * may tell its end. */
+/* In one queue, or in one shard after the other until one knows the job. If none does,
+ * each may tell the end of some job of this id. */
 typedef struct search {
     hf_look look;
     hf_wait *of;
-    int64_t ended_ms, purged_ms;
-    bool expired;
+    int64_t ended_ms;
+    hf_err how;
+    bool told; /* the end of this job */
 } search;
 
 /* To note a client is a write; to look is none. */
@@ -51,28 +57,77 @@ static bool refuses_notes(hf_err err)
            err == HF_OOM;
 }
 
+static hf_err ask(hf_admin *admin, const hf_queue *queue, search *s)
+{
+    const uint64_t until_ns = sooner(s->of->until_ns, hf_admin_until(admin));
+    s->look.accepted_ms = s->of->accepted_ms;
+    hf_err err = hf_look_at(admin, queue, s->of->id, &s->look, until_ns);
+    if (!refuses_notes(err) || s->look.client == NULL || s->look.gives_up)
+        return err;
+    s->of->not_permitted = err == HF_AUTH || err == HF_REDIS;
+    s->look.client = NULL;
+    return hf_look_at(admin, queue, s->of->id, &s->look, until_ns);
+}
+
+static uint64_t life_of(hf_admin *admin, const hf_queue *queue)
+{
+    hf_server *redis = hf_admin_server_of(admin, queue);
+    uint64_t life = redis == NULL ? 0 : hf_server_life(redis);
+    hf_server_close(redis);
+    return life;
+}
+
+/* After a fail-over Redis may not know the wait any more, although it has the job. */
+static hf_err ask_again_in_another_life(hf_admin *admin, const hf_queue *queue, search *s)
+{
+    hf_wait *w = s->of;
+    uint64_t life = life_of(admin, queue);
+    s->look.noted = w->noted_in != 0 && w->noted_in == life;
+    hf_err err = ask(admin, queue, s);
+    if (err == HF_GONE && s->look.noted && life_of(admin, queue) != life) {
+        s->look.noted = false;
+        err = ask(admin, queue, s);
+    }
+    if (err == HF_OK)
+        w->noted_in = s->look.client != NULL ? life : 0;
+    return err;
+}
+
 static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     search *s = arg;
-    const uint64_t until_ns = sooner(s->of->until_ns, hf_admin_until(admin));
-    hf_err err = hf_look_at(admin, queue, id, &s->look, until_ns);
-    if (refuses_notes(err) && s->look.client != NULL && !s->look.gives_up) {
-        s->of->not_permitted = err == HF_AUTH || err == HF_REDIS;
-        s->look.client = NULL;
-        err = hf_look_at(admin, queue, id, &s->look, until_ns);
-    }
+    (void)id;
+    hf_err err = ask_again_in_another_life(admin, queue, s);
     if (err == HF_OK)
         s->of->queue = *queue;
+    if (err == HF_GONE && s->look.exact) {
+        s->told = true;
+        return s->look.how; /* no other shard knows it */
+    }
     if (err == HF_GONE && s->look.ended_ms > s->ended_ms) {
         s->ended_ms = s->look.ended_ms;
-        s->expired = s->look.expired;
+        s->how = s->look.how;
     }
-    if (err == HF_GONE && s->look.purged_ms > s->purged_ms)
-        s->purged_ms = s->look.purged_ms;
-    s->look.ended_ms = s->ended_ms;
-    s->look.expired = s->expired;
-    s->look.purged_ms = s->purged_ms;
     return err;
+}
+
+/* It is there. */
+static hf_err found(hf_admin *admin, hf_wait *w, const search *s, void *bytes)
+{
+    const hf_job_info *info = s->look.info;
+    if (info->state == HF_STATE_DONE) {
+        w->kind = info->result_kind;
+        w->result = bytes;
+        w->len = info->payload_len;
+        return HF_OK;
+    }
+    free(bytes);
+    if (info->state == HF_STATE_DEAD)
+        return hf_admin_fail(admin, HF_DEAD, "%s", info->error);
+    w->alive_ms = s->look.now_ms;
+    w->accepted_ms = s->look.accepted_ms;
+    w->seen = true;
+    return HF_RUNNING;
 }
 
 hf_err hf_wait_look(hf_admin *admin, hf_wait *w)
@@ -84,27 +139,14 @@ hf_err hf_wait_look(hf_admin *admin, hf_wait *w)
         s.look.client = hf_hearing_client(admin);
     const hf_queue queue = w->queue;
     hf_err err = hf_admin_in_part_of(admin, &queue, w->id, look_in, &s);
-    if (err == HF_OK && info.state == HF_STATE_DONE) {
-        w->kind = info.result_kind;
-        w->result = bytes;
-        w->len = info.payload_len;
-        return HF_OK;
-    }
+    if (err == HF_OK && !s.told)
+        return found(admin, w, &s, bytes);
     free(bytes);
-    if (err == HF_GONE && was_taken_away(w, &s.look))
-        return s.look.expired
-                   ? hf_admin_fail(admin, HF_EXPIRED, "the job did not start in time")
-                   : hf_admin_fail(admin, HF_CANCEL, "the job was cancelled or deleted");
+    if (s.told)
+        return ended(admin, err);
     if (err == HF_GONE)
-        return HF_OK;
-    if (err != HF_OK)
-        return err;
-    if (info.state == HF_STATE_DEAD)
-        return hf_admin_fail(admin, HF_DEAD, "%s", info.error);
-    w->alive_ms = s.look.now_ms;
-    w->seen = true;
-    w->waited = info.state != HF_STATE_RUNNING;
-    return HF_RUNNING;
+        return ended(admin, s.ended_ms != 0 && s.ended_ms >= w->alive_ms ? s.how : err);
+    return err;
 }
 
 bool hf_wait_goes_on(hf_err err)
@@ -178,15 +220,17 @@ static hf_err wait_for(hf_admin *admin, hf_wait *w)
     }
 }
 
-hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
-                     int64_t accepted_ms, uint32_t deadline_ms,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_admin_wait_result(hf_admin *admin, const char *name, const char *id,
+                            int64_t accepted_ms, uint32_t deadline_ms, void **bytes,
+                            size_t *len, hf_result_kind *kind,
+                            char detail[HF_DETAIL_SIZE])
 {
     hf_wait w = {.id = id,
                  .until_ns = deadline_ms == 0 ? UINT64_MAX
                                               : hf_boot_ns() + deadline_ms * HF_MS_NS,
-                 .alive_ms = accepted_ms,
-                 .waited = true};
+                 .accepted_ms = accepted_ms,
+                 .alive_ms = accepted_ms};
+    *bytes = NULL;
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &w.queue); /* NULL is no name here */
     if (err == HF_OK)
@@ -197,7 +241,22 @@ hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
     if (err != HF_OK)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
     err = wait_for(admin, &w);
-    free(w.result);
+    *bytes = w.result;
+    *len = w.len;
+    *kind = w.kind;
     hf_hearing_close(admin);
+    return err;
+}
+
+hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
+                     int64_t accepted_ms, uint32_t deadline_ms,
+                     char detail[HF_DETAIL_SIZE])
+{
+    void *bytes;
+    size_t len;
+    hf_result_kind kind;
+    hf_err err = hf_admin_wait_result(admin, name, id, accepted_ms, deadline_ms, &bytes,
+                                      &len, &kind, detail);
+    free(bytes);
     return err;
 }

@@ -7,18 +7,19 @@
 typedef struct hf_wait {
     hf_queue queue; /* as soon as the job was seen, its shard */
     const char *id;
-    uint64_t until_ns;  /* its deadline */
-    int64_t alive_ms;   /* when the job was known to be there; 0: never */
-    bool seen;          /* by this wait */
-    bool waited;        /* then it was in the line */
-    bool not_permitted; /* to be told: it has to ask */
+    uint64_t until_ns;   /* its deadline */
+    int64_t accepted_ms; /* of the job; 0: the one that this wait sees first */
+    int64_t alive_ms;    /* when the job was known to be there; 0: never */
+    uint64_t noted_in;   /* the life of its Redis in which it was noted; 0: none */
+    bool seen;           /* by this wait */
+    bool not_permitted;  /* to be told: it has to ask */
     /* Of a job that is done: */
     hf_result_kind kind;
     void *result; /* owned */
     size_t len;
 } hf_wait;
 
-/* HF_OK: it is done, or there is no such job. HF_RUNNING: it waits or runs; then, if the
+/* HF_OK: it is done. HF_RUNNING: it waits or runs; then, if the
  * admin has a hearing, its client is told of the end. Else as hf_admin_wait(). */
 HF_MUSTCHECK hf_err hf_wait_look(hf_admin *admin, hf_wait *w);
 

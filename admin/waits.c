@@ -59,6 +59,26 @@ struct hf_waits {
 
 /* ---- the end of a wait ---- */
 
+static hf_job_outcome outcome_of(hf_err err)
+{
+    switch (err) {
+    case HF_OK:
+        return HF_JOB_DONE;
+    case HF_DEAD:
+        return HF_JOB_DEAD;
+    case HF_CANCEL:
+        return HF_JOB_CANCELLED;
+    case HF_DELETED:
+        return HF_JOB_DELETED;
+    case HF_EXPIRED:
+        return HF_JOB_EXPIRED;
+    case HF_GONE:
+        return HF_JOB_UNKNOWN;
+    default:
+        return HF_JOB_NOT_ENDED;
+    }
+}
+
 static void end(hf_waits *waits, entry *e, hf_err err)
 {
     const hf_job_end told = {.size = sizeof told,
@@ -68,7 +88,8 @@ static void end(hf_waits *waits, entry *e, hf_err err)
                              .detail = err == HF_OK ? "" : waits->admin->detail,
                              .kind = e->wait.kind,
                              .result = e->wait.result,
-                             .len = e->wait.len};
+                             .len = e->wait.len,
+                             .outcome = outcome_of(err)};
     e->cb(&told, e->arg);
     uv_mutex_lock(&waits->lock);
     waits->n--;
@@ -332,8 +353,7 @@ hf_err hf_job_wait(hf_waits *waits, const char *queue, const char *id,
     (void)snprintf(e->queue, sizeof e->queue, "%s", queue);
     (void)snprintf(e->id, sizeof e->id, "%s", id);
     e->wait.id = e->id;
-    e->wait.alive_ms = accepted_ms;
-    e->wait.waited = true;
+    e->wait.accepted_ms = e->wait.alive_ms = accepted_ms;
     e->until_ns = deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS;
     e->cb = cb;
     e->arg = arg;

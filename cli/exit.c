@@ -15,6 +15,7 @@ hf_exit hf_exit_code(hf_err err)
     case HF_RUNNING:
     case HF_PARKED:
     case HF_CANCEL:
+    case HF_DELETED:
     case HF_EXPIRED:
     case HF_TAKEN:
     case HF_DEADLOCK:

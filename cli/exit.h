@@ -15,6 +15,7 @@ typedef enum hf_exit {
     HF_EXIT_OUTPUT = 73,      /* a file or the standard output cannot be written */
     HF_EXIT_UNCONFIRMED = 74, /* accepted, but too few replicas have it */
     HF_EXIT_LATER = 75,       /* it may work at another time */
+    HF_EXIT_UNKNOWN = 76,     /* a job has gone, and nothing tells how it ended */
     HF_EXIT_NOPERM = 77,
     HF_EXIT_CONFIG = 78
 } hf_exit;

@@ -277,6 +277,7 @@ void hf_help_manual(FILE *file)
           ".TP\n73\na file or the standard output cannot be written\n"
           ".TP\n74\naccepted, but too few replicas of Redis have it\n"
           ".TP\n75\ntry again later\n"
+          ".TP\n76\nthe end of a job is unknown: it is gone, and nothing tells how\n"
           ".TP\n77\nwrong password, or no permission\n"
           ".TP\n78\nthe configuration, or the eviction policy of Redis, is wrong\n"
           ".SH EXAMPLES\n",

@@ -119,10 +119,12 @@ const hf_opt hf_opts_enqueue[] = {
              "--unique"},
     {.name = "wait",
      .alike = "sync",
-     .help = "wait until the job is done (exit 0) or dead (exit 1)"},
+     .help =
+         "wait until the job is done (exit 0), or dead, cancelled, deleted or expired "
+         "(exit 1); 76: unknown"},
     {.name = "result",
      .help =
-         "with --wait: print its result and nothing else; the job is kept for 60s, or "
+         "with --wait: print its result and nothing else; the job is kept for 10m, or "
          "as --keep says"},
     {.name = "wait-replicas",
      .kind = HF_OPT_INT,
@@ -235,7 +237,8 @@ const hf_opt hf_opts_cancel[] = {
     FIND_OPT,
     {.name = "wait",
      .alike = "sync",
-     .help = "wait until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
+     .help = "wait until it has ended: cancelled or done (exit 0), dead (exit 1); 76: "
+             "unknown"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_delete[] = {FIND_OPT, YES_OPT, HF_OPT_END};

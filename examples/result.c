@@ -29,8 +29,10 @@ static hf_err enqueue(const char *text, hf_enqueue_result *out, char *detail)
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK)
         return err;
-    const hf_job job = {HF_JOB_INIT, .type = "report.make", .payload = text,
-                        .payload_len = strlen(text), .keep_ms = 60000};
+    const hf_job job = {
+        HF_JOB_INIT,      .type = "report.make",
+        .payload = text,  .payload_len = strlen(text),
+        .keep_ms = 60000, .awaited = true}; /* its end is known, however fast it is */
     err = hf_enqueue_wait(producer, &job, 1, out, 0, detail);
     hf_producer_close(producer, NULL, NULL);
     return err;

@@ -33,6 +33,7 @@ void hf_batch_free(hf_batch *batch)
     free(batch->calls);
     free(batch->items);
     free(batch->conflicts);
+    free(batch->awaited);
     free(batch->codes);
     free(batch);
 }
@@ -269,7 +270,7 @@ void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_lo
 /* ---- telling ---- */
 
 /* place, how, id, state of each. */
-hf_err hf_batch_meet(hf_batch *batch, const hf_reply *conflicts)
+static hf_err take_conflicts(hf_batch *batch, const hf_reply *conflicts)
 {
     size_t n = hf_reply_len(conflicts) / 4;
     hf_batch_conflict *list = n == 0 ? NULL : calloc(n, sizeof *list);
@@ -289,6 +290,37 @@ hf_err hf_batch_meet(hf_batch *batch, const hf_reply *conflicts)
     batch->conflicts = list;
     batch->n_conflicts = n;
     return HF_OK;
+}
+
+/* place, accepted of each. */
+static hf_err take_awaited(hf_batch *batch, const hf_reply *awaited)
+{
+    size_t n = hf_reply_len(awaited) / 2;
+    free(batch->awaited);
+    batch->awaited = NULL;
+    if (n == 0)
+        return HF_OK;
+    batch->awaited = calloc(batch->n, sizeof *batch->awaited);
+    if (batch->awaited == NULL)
+        return HF_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        size_t place = (size_t)hf_reply_int(hf_reply_at(awaited, 2 * i)) - 1;
+        if (place < batch->n)
+            batch->awaited[place] = hf_reply_int(hf_reply_at(awaited, 2 * i + 1));
+    }
+    return HF_OK;
+}
+
+hf_err hf_batch_meet(hf_batch *batch, const hf_enqueued *got)
+{
+    hf_err err = take_conflicts(batch, got->conflicts);
+    return err == HF_OK ? take_awaited(batch, got->awaited) : err;
+}
+
+static int64_t accepted_ms(const hf_batch *batch, size_t i)
+{
+    return batch->awaited != NULL && batch->awaited[i] != 0 ? batch->awaited[i]
+                                                            : batch->accepted_ms;
 }
 
 static int by_place(const void *key, const void *element)
@@ -353,7 +385,7 @@ static void tell_callback(const hf_batch *batch, const hf_batch_call *call, size
     if (call->cb == NULL)
         return;
     result.err = one_answer(batch, outcome, i, &detail);
-    result.accepted_ms = batch->accepted_ms;
+    result.accepted_ms = accepted_ms(batch, i);
     const char *id = batch->bytes.data + batch->slots[i].id_at;
     memcpy(result.id, id, strlen(id) + 1);
     tell_conflict(batch, i, &result);
@@ -369,7 +401,7 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
         const char *detail;
         hf_enqueue_result *result = &waiter->results[batch->slots[i].place];
         result->err = one_answer(batch, outcome, i, &detail);
-        result->accepted_ms = batch->accepted_ms;
+        result->accepted_ms = accepted_ms(batch, i);
         tell_conflict(batch, i, result);
     }
     hf_waiter_told(waiter, outcome->err, outcome->detail, run);

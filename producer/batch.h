@@ -112,6 +112,7 @@ typedef struct hf_batch {
     hf_confirm confirm;     /* HF_REQUEST_CONFIRMING */
     struct hf_batch_conflict *conflicts; /* owned; in the order of their jobs */
     size_t n_conflicts;
+    int64_t *awaited; /* owned; of each job when it was accepted, 0: as the batch; NULL */
     signed char *codes; /* owned; the answer for each job, kept for then; NULL: HF_OK */
 } hf_batch;
 
@@ -164,8 +165,8 @@ void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
  * chosen; NULL: none. */
 const char *hf_batch_shard_text(const hf_batch *batch, size_t i);
 
-/* Keeps what the answer says of unique keys. HF_NOMEM. */
-HF_MUSTCHECK hf_err hf_batch_meet(hf_batch *batch, const hf_reply *conflicts);
+/* Keeps what the answer says of unique keys, and of jobs that are awaited. HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_batch_meet(hf_batch *batch, const hf_enqueued *got);
 
 /* Keeps the answers for each job until replicas have confirmed them. HF_NOMEM. */
 HF_MUSTCHECK hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes);

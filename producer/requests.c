@@ -371,7 +371,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *got)
 {
     hf_node *node = batch->node;
-    hf_err met = hf_batch_meet(batch, got->conflicts);
+    hf_err met = hf_batch_meet(batch, got);
     if (met == HF_OK && (requests->wait_replicas == 0 || batch->told)) {
         end(requests, batch, HF_OK, got->codes, "");
         return;

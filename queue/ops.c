@@ -42,6 +42,7 @@ hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)
     out->repeated = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     out->codes = hf_reply_at(answer->reply, 3);
     out->conflicts = hf_reply_at(answer->reply, 4);
+    out->awaited = hf_reply_at(answer->reply, 5);
     if (!hf_reply_is_array(out->codes))
         return HF_PROTO;
     if (hf_reply_len(out->codes) == 0)

@@ -79,8 +79,9 @@ typedef struct hf_enqueued {
                               HF_OK, HF_EXISTS (queued), HF_RUNNING, HF_DEAD; past the end
                               reads as 0, HF_OK */
     const hf_reply
-        *conflicts; /* NULL, or of each job that met the holder of its unique
-                       key: place from 1 on, how, id, state (enqueue_with.lua) */
+        *conflicts;          /* NULL, or of each job that met the holder of its unique
+                                key: place from 1 on, how, id, state (enqueue_with.lua) */
+    const hf_reply *awaited; /* NULL, or of each job with this option: place, accepted */
 } hf_enqueued;
 HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
 

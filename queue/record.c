@@ -92,7 +92,7 @@ static size_t put_number(char *out, size_t at, const char *name, int64_t value)
 bool hf_record_has_options(const hf_job *job)
 {
     return job->priority != HF_PRIORITY_NORMAL || job->start_within_ms != 0 ||
-           job->unique != NULL || job->on_dead != NULL;
+           job->unique != NULL || job->on_dead != NULL || job->awaited;
 }
 
 static size_t put_word(char *out, size_t at, const char *name, const char *word)
@@ -144,6 +144,8 @@ static size_t put_options(char *out, size_t at, const hf_job *job)
         at = put(out, at, job->on_dead, strlen(job->on_dead));
         at = put(out, at, "\"", 1);
     }
+    if (job->awaited)
+        at = put(out, at, ",\"awaited\":1", 12);
     return job->unique != NULL ? put_unique(out, at, job) : at;
 }
 

@@ -419,6 +419,14 @@ int64_t hf_server_sample(hf_server *s, int64_t now_ms, uint64_t sent_ns)
     return step_ms;
 }
 
+uint64_t hf_server_life(hf_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t life = s->lives;
+    pthread_mutex_unlock(&s->lock);
+    return life;
+}
+
 uint64_t hf_server_trip_ns(hf_server *s)
 {
     pthread_mutex_lock(&s->lock);

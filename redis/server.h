@@ -182,6 +182,7 @@ hf_watch hf_server_watches(hf_server *server, hf_server_seat *seat);
 void hf_server_named(hf_server *server, const hf_place *primary);
 void hf_server_not_named(hf_server *server, hf_err err, const char *why);
 
+uint64_t hf_server_life(hf_server *server); /* the number of the last one; 0: none yet */
 /* A connection is ready, since *ready_ns. Returns the number of this life. */
 uint64_t hf_server_greeted(hf_server *server, const hf_server_info *greeting,
                            uint64_t *ready_ns);

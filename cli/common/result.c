@@ -45,6 +45,17 @@ static int say_none(const hf_cli *cli, hf_err err, const char *id)
     return hf_cli_say(cli, HF_EXIT_NO, "", "%s is not done: it %s", id, state);
 }
 
+void hf_result_put(const hf_cli *cli, const char *queue, const char *id, void *bytes,
+                   size_t len, hf_result_kind kind)
+{
+    if (cli->json)
+        print_json(queue, id, bytes, len, kind);
+    else
+        (void)fwrite(bytes, 1, len, stdout);
+    if (!cli->json && kind == HF_RESULT_JSON)
+        putchar('\n');
+}
+
 int hf_result_print(const hf_cli *cli, hf_admin *admin, const char *queue, const char *id)
 {
     void *bytes;
@@ -55,12 +66,7 @@ int hf_result_print(const hf_cli *cli, hf_admin *admin, const char *queue, const
         return say_none(cli, err, id);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
-    if (cli->json)
-        print_json(queue, id, bytes, len, kind);
-    else
-        (void)fwrite(bytes, 1, len, stdout);
-    if (!cli->json && kind == HF_RESULT_JSON)
-        putchar('\n');
+    hf_result_put(cli, queue, id, bytes, len, kind);
     free(bytes);
     return HF_EXIT_OK;
 }

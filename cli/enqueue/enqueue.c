@@ -15,15 +15,15 @@
 #include "cli/common/job_options.h"
 #include "cli/common/payload.h"
 #include "cli/common/progress.h"
-#include "cli/common/result.h"
 #include "cli/common/unique.h"
 #include "cli/enqueue/bulk.h"
+#include "cli/enqueue/wait.h"
 #include "cli/limits.h"
 #include "cli/out.h"
 #include "cli/stop.h"
 #include "cli/waiting.h"
 
-enum { KEEP_MS = 60000 }; /* with --result */
+enum { KEEP_MS = 600000 }; /* with --result */
 
 /* ---- the producer ---- */
 
@@ -85,6 +85,7 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->id = hf_argv_text(args, "id");
     job->delay_ms = hf_argv_number(args, "in", 0);
     job->at_ms = hf_argv_number(args, "at", 0);
+    job->awaited = hf_argv_has(args, "wait");
     take_unique(args, job);
     int code = hf_job_options_take(cli, job);
     if (code == HF_EXIT_OK && hf_argv_has(args, "result") && job->keep_ms == 0)
@@ -187,44 +188,6 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
     if (!hf_argv_has(cli->args, "result")) /* it is printed alone */
         print_id(cli, job, result);
     return err == HF_UNCONFIRMED ? hf_cli_fail(cli, err, detail) : HF_EXIT_OK;
-}
-
-/* ---- waiting ---- */
-
-static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
-                      const char *id)
-{
-    hf_job_info info = {HF_JOB_INFO_INIT};
-    char hint[2 * HF_ID_SIZE + 64];
-    hf_err err = hf_admin_job(admin, queue, id, &info, NULL, cli->detail);
-    snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
-    return hf_cli_say(cli, HF_EXIT_NO, hint, "%s is dead: %s", id,
-                      err == HF_OK && info.error[0] != '\0' ? info.error
-                                                            : "no error was recorded");
-}
-
-static int wait_for(const hf_cli *cli, const char *queue, const hf_enqueue_result *result)
-{
-    const char *id = result->id;
-    hf_admin *admin = NULL;
-    int code = hf_cli_admin(cli, &admin);
-    if (code != HF_EXIT_OK)
-        return code;
-    fflush(stdout); /* the reader of a pipe may wait for the id */
-    hf_err err = hf_admin_wait(admin, queue, id, result->accepted_ms, 0, cli->detail);
-    if (err == HF_DEAD)
-        code = tell_death(cli, admin, queue, id);
-    else if (err == HF_CANCEL)
-        code = hf_cli_say(cli, HF_EXIT_NO, "", "%s was cancelled or deleted", id);
-    else if (err == HF_EXPIRED)
-        code =
-            hf_cli_say(cli, HF_EXIT_NO, "", "%s did not start in time: it expired", id);
-    else if (err != HF_OK)
-        code = hf_cli_fail(cli, err, cli->detail);
-    else if (hf_argv_has(cli->args, "result"))
-        code = hf_result_print(cli, admin, queue, id);
-    hf_admin_close(admin);
-    return code;
 }
 
 /* ---- many jobs: bulk.c makes the blocks, this sends them ---- */
@@ -502,6 +465,6 @@ int hf_cmd_enqueue(hf_cli *cli)
         code = send_one(cli, &job, &result);
     hf_buf_done(&input);
     if (code == HF_EXIT_OK && hf_argv_has(cli->args, "wait"))
-        code = wait_for(cli, job.queue, &result);
+        code = hf_enqueue_end(cli, job.queue, &result);
     return code;
 }

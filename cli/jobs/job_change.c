@@ -56,14 +56,19 @@ static void tell_asked(const hf_cli *cli, const hf_job_info *job)
 }
 
 /* Until it has ended, however long that takes; ^C ends the waiting, and nothing else. */
-static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *job)
+static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *job,
+                        int64_t accepted_ms)
 {
     (void)fflush(stdout); /* the reader of a pipe needs it now */
-    hf_err err = hf_admin_wait(admin, job->queue, job->id, 0, 0, cli->detail);
+    hf_err err = hf_admin_wait(admin, job->queue, job->id, accepted_ms, 0, cli->detail);
     if (err == HF_CANCEL)
         return tell(cli, job, "cancelled", "cancelled");
     if (err == HF_OK)
         return tell(cli, job, "done", "done before it could be ended");
+    if (err == HF_DELETED)
+        return tell(cli, job, "deleted", "deleted before it could be ended");
+    if (err == HF_GONE)
+        return hf_cli_say(cli, HF_EXIT_UNKNOWN, "", "%s: %s", job->id, cli->detail);
     if (err == HF_DEAD)
         return hf_cli_say(cli, HF_EXIT_NO, "holdfast job show ID shows details",
                           "%s died before it could be ended: %s", job->id, cli->detail);
@@ -82,8 +87,9 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
         return tell(cli, &job, "cancelled", "cancelled");
     case HF_RUNNING:
         tell_asked(cli, &holding);
-        return hf_argv_has(cli->args, "wait") ? wait_for_end(cli, admin, &job)
-                                              : HF_EXIT_OK;
+        return hf_argv_has(cli->args, "wait")
+                   ? wait_for_end(cli, admin, &job, holding.accepted_ms)
+                   : HF_EXIT_OK;
     case HF_DEAD:
         return hf_cli_say(cli, HF_EXIT_NO, "holdfast dead list shows why it died",
                           "%s is dead, and will not run: 'holdfast job delete %s%s' "

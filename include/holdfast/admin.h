@@ -221,6 +221,8 @@ typedef struct hf_job_info {
                                        handler or its queue says */
     char on_dead[HF_ID_SIZE]; /* the type of the job that is enqueued when it dies; "": as
                                  its handler or its queue says */
+    int64_t accepted_ms; /* from hf_admin_cancel(), of a running job: for hf_admin_wait();
+                            else 0 */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -345,11 +347,11 @@ HF_API HF_MUSTCHECK hf_err hf_admin_edit(hf_admin *admin, const char *queue,
                                          char detail[HF_DETAIL_SIZE]);
 
 /* Waits until the job neither waits nor runs, at most deadline_ms (0: without end).
- * accepted_ms: from hf_enqueue_result. A purge since then may have removed the job before
- * this call looks. 0: not known, and such a job counts as done. HF_OK: it is done, or
- * there is no such job. HF_DEAD: it is dead, and `detail` is its error. HF_CANCEL: it was
- * cancelled, deleted or purged; HF_EXPIRED: it did not start in time. Redis remembers
- * these for a minute. HF_TIMEOUT: it still waits or runs.
+ * accepted_ms: from hf_enqueue_result or hf_job_info, which job of this id it is; 0: the
+ * one that this call sees first. HF_OK: it is done. HF_DEAD: it died, and `detail` is its
+ * error. HF_CANCEL: it was cancelled. HF_DELETED: it was deleted or purged. HF_EXPIRED:
+ * it did not start in time. HF_GONE: it is not there, and nothing tells how it ended
+ * (hf_job_outcome of holdfast/job_wait.h). HF_TIMEOUT: it still waits or runs.
  *
  * While Redis is away the call goes on until its deadline, and ends at most a second
  * later: with HF_TIMEOUT, or with the fault if this call has never seen the job. Without
@@ -358,6 +360,14 @@ HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
                                          const char *id, int64_t accepted_ms,
                                          uint32_t deadline_ms,
                                          char detail[HF_DETAIL_SIZE]);
+
+/* The same. HF_OK: if the job is kept, *bytes, *len and *kind are as of
+ * hf_admin_result(), else *bytes is NULL. */
+HF_API HF_MUSTCHECK hf_err hf_admin_wait_result(hf_admin *admin, const char *queue,
+                                                const char *id, int64_t accepted_ms,
+                                                uint32_t deadline_ms, void **bytes,
+                                                size_t *len, hf_result_kind *kind,
+                                                char detail[HF_DETAIL_SIZE]);
 
 /* ---- many jobs ----
  *

@@ -41,6 +41,7 @@
     X(HF_LIMIT, -12, "the lock has another limit")                                       \
     X(HF_EXPIRED, -13, "the job did not start in time")                                  \
     X(HF_PARKED, -14, "the job follows another one, which has not ended")                \
+    X(HF_DELETED, -15, "the job was deleted")                                            \
     X(HF_INVALID, -20, "an argument is not acceptable")                                  \
     X(HF_TOOBIG, -21, "the data is larger than its limit")                               \
     X(HF_NOMEM, -22, "out of memory")                                                    \

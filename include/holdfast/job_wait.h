@@ -3,8 +3,11 @@
  * An hf_waits has a thread and connections of its own: one for each Redis, and one for
  * each queue (or shard) with awaited jobs, on which Redis announces the end of a job at
  * once. A lost announcement costs time, never the answer: the thread also asks for each
- * job once a second (less often if there are many). A client that is killed leaves
- * nothing behind.
+ * job once a second (less often if there are many).
+ *
+ * Redis remembers for a day how a job has ended for which a client waits. So a client may
+ * be stopped for long. What has ended before the client looks first is known of jobs that
+ * are `awaited` (hf_job), are kept (keep_ms), or are dead; of others it is unknown.
  *
  *     static void on_end(const hf_job_end *end, void *arg)
  *     {
@@ -36,12 +39,25 @@ typedef struct hf_waits_opts {
 
 enum { HF_WAITS_MAX = 10000 }; /* at a time */
 
-/* How it ended. HF_OK: it is done, or there is no such job. HF_DEAD: `detail` is its
- * error. HF_CANCEL: it was cancelled, deleted or purged. HF_EXPIRED: it did not start in
- * time. HF_TIMEOUT: at the deadline it waited or ran, or Redis could not be asked; the
- * callback may come up to a second later. HF_CLOSED: hf_waits_close() came first. Any
- * other: Redis refused for a reason that does not pass. While Redis is away waits go on.
- * All text and bytes are borrowed until the callback returns. */
+/* How a job ended. All but the first and the last are told on evidence only: what the
+ * end of this very job, by its id and accepted_ms, has left in Redis. */
+typedef enum hf_job_outcome {
+    HF_JOB_NOT_ENDED, /* the wait ended first: hf_job_end.err says why */
+    HF_JOB_DONE,
+    HF_JOB_DEAD, /* also if it was retried by hand since */
+    HF_JOB_CANCELLED,
+    HF_JOB_DELETED, /* or purged */
+    HF_JOB_EXPIRED, /* it did not start in time */
+    HF_JOB_UNKNOWN  /* it is not there, and nothing tells its end: Redis has lost data,
+                       or does not remember the end any more */
+} hf_job_outcome;
+
+/* `err` says the same as `outcome`: HF_OK, HF_DEAD (`detail` is its error), HF_CANCEL,
+ * HF_DELETED, HF_EXPIRED, HF_GONE. Otherwise the job has not ended. HF_TIMEOUT: at the
+ * deadline it waited or ran, or Redis could not be asked; this is told at most a second
+ * later. HF_CLOSED: hf_waits_close() came first. Any other: Redis refused for a reason
+ * that does not pass. While Redis is away waits go on. All text and bytes are borrowed
+ * until the callback returns. */
 typedef struct hf_job_end {
     size_t size; /* the library sets it */
     hf_err err;
@@ -49,6 +65,7 @@ typedef struct hf_job_end {
     hf_result_kind kind; /* of a job that is kept; else HF_RESULT_NONE */
     const void *result;  /* NULL: none */
     size_t len;
+    hf_job_outcome outcome;
 } hf_job_end;
 typedef void (*hf_job_end_cb)(const hf_job_end *end, void *arg);
 

@@ -26,6 +26,7 @@
 #ifndef HOLDFAST_PRODUCER_H
 #define HOLDFAST_PRODUCER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -120,6 +121,8 @@ typedef struct hf_job {
                             in this time */
     const char *on_dead; /* the type of a job that is enqueued when this one dies; its
                             payload describes the death in JSON. NULL: none */
+    bool awaited;        /* hf_job_wait() will ask for its end, which Redis then
+                            remembers for a day, also if the job ends before */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 
@@ -138,8 +141,9 @@ typedef struct hf_enqueue_result {
     size_t size; /* HF_ENQUEUE_RESULT_INIT */
     hf_err err;
     char id[HF_ID_SIZE];
-    int64_t accepted_ms;  /* for hf_admin_wait(): Redis's time when it was accepted, or
-                             found; 0: it was not, or an earlier request had done it */
+    int64_t accepted_ms;  /* for hf_job_wait(): Redis's time when it was accepted, or
+                             found; 0: it was not, or an earlier request had done it. Of an
+                             awaited job no other job of its id has the same */
     hf_conflict conflict; /* with the holder of its unique key */
     hf_err holder_state; /* then: HF_EXISTS (it waits), HF_RUNNING, HF_DEAD, HF_PARKED, or
                             HF_GONE: it has ended, but its unique_for_ms has not */

@@ -50,7 +50,7 @@ local NUMBERS = {
   'undated', 'unlocked', 'cron_by', 'cron_high',
 }
 local ENDS = {
-  seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000,
+  seen = 86400000, last = 3600000, ended = 86400000, purged = 60000, clock = 15000,
   told = 60000, answer = 86400000, -- at most, ms
 }
 local LISTS = { workers = true, told = true }
@@ -82,7 +82,7 @@ local function check_marks(ids)
   for _, id in ipairs(ids) do
     local fits = phase ~= 'expires' and runs[id] or stays and died[id]
       or phase ~= 'cancel' and phase ~= 'progress' and waits_in(id)
-      or phase == 'expires' and call('ZSCORE', PARKED, id)
+      or (phase == 'expires' or phase == 'waits') and call('ZSCORE', PARKED, id)
     if not fits then
       report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
         call(phase == 'expires' and 'ZREM' or 'HDEL', P .. phase, id)

@@ -3,39 +3,67 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  ARGV[2]  whole       as of `job`
---  ARGV[3]  client      a name: while the job waits or runs, the list `told:<client>` will get its id
+--  ARGV[3]  accepted    as of `job`
+--  ARGV[4]  noted       1: this client has noted its wait for this job before, and this Redis has lost
+--           nothing since then; 0
+--  ARGV[5]  client      a name: while the job waits or runs, the list `told:<client>` will get its id
 --           when it ends, for a minute
---  ARGV[4]  waits       1: the client waits; 0: it does not any more
---  returns  as `job`. Sent twice: the same.
+--  ARGV[6]  waits       1: the client waits; 0: it does not any more
+--  returns  as `job`. Sent twice: the same; an end that each client has read is forgotten after a minute.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_waits.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/one_job.lua"
---- @include "lib/uses.lua"
-local CLIENTS = 100 -- of one job; more of them ask again
+--- @include "lib/accepted_job.lua"
+--- @include "lib/note_wait.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local id, client, waits = ARGV[1], ARGV[3], ARGV[4] == '1'
-local answer = one_job(id, ARGV[2] == '1', uses)
-if answer[1] ~= OK or answer[3] == 'dead' or answer[3] == 'done' then
-  call('HDEL', WAITS, id) -- an older version has ended it
+local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'
+local answer, said = accepted_job(id, ARGV[2] == '1', uses, accepted, ARGV[4] == '1')
+
+-- The names of the other clients. One that is not among them is the one that was expected.
+local function without(clients)
+  local name = ' ' .. client
+  if not string.find(clients .. ' ', name .. ' ', 1, true) then
+    name = waits and ' *' or name
+  end
+  local from, to = string.find(clients .. ' ', name .. ' ', 1, true)
+  return from and string.sub(clients, 1, from - 1) .. string.sub(clients, to) or clients
+end
+
+if said then
+  local ending, clients = string.match(said, '^(%d+ %a+)(.*)$')
+  local others = without(clients)
+  if others ~= clients then
+    open_writes()
+    local left = others ~= '' and math.max(60000, call('PTTL', end_of(id, accepted))) or 60000
+    call('SET', end_of(id, accepted), ending .. others, 'PX', string.format('%d', left))
+  end
+  return answer
+elseif answer[1] ~= OK then
+  return answer
+elseif answer[3] == 'dead' or answer[3] == 'done' then
+  call('HDEL', WAITS, id) -- another hand has ended it
   return answer
 end
-local clients = {}
-for name in string.gmatch(call('HGET', WAITS, id) or '', '%S+') do
-  if name ~= client then
-    clients[#clients + 1] = name
+local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
+clients = clients or ''
+local there = string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)
+if waits and not there then
+  open_writes()
+  if at then
+    call('HSET', WAITS, id, at .. without(clients))
   end
-end
-if waits and #clients < CLIENTS then
-  clients[#clients + 1] = client
-end
-open_writes()
-if #clients > 0 then
-  call('HSET', WAITS, id, concat(clients, ' '))
-  note_use('m', true)
-else
-  call('HDEL', WAITS, id)
+  answer[13] = tonumber(note_wait(id, client, accepted ~= '0' and accepted or nil))
+elseif not waits and there then
+  open_writes()
+  local others = without(clients)
+  if others == '' and string.find(answer[5], '^[^\n]*"awaited":%s*1') then
+    others = ' *' -- its end will be asked for
+  end
+  if others == '' then
+    call('HDEL', WAITS, id)
+  else
+    call('HSET', WAITS, id, at .. others)
+  end
 end
 return answer

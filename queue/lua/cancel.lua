@@ -4,9 +4,9 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
 --  ARGV[2]  id
---  returns  {OK, now} (removed) | {RUNS, now, token, until} (its holder hears of it with its next
+--  returns  {OK, now} (removed) | {RUNS, now, token, until, accepted} (its holder hears of it with its next
 --           renewal; the end of its lease; token '': its lock has ended, and it is removed when it
---           is taken over, unless its holder renews it) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
+--           is taken over, unless its holder renews it; accepted: for `await`) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
 --           Sent twice: GONE if it was removed, else the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
@@ -19,6 +19,7 @@
 --- @include "lib/waits_in.lua"
 --- @include "lib/expire_all.lua"
 --- @include "lib/ask_to_cancel.lua"
+--- @include "lib/note_wait.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -34,7 +35,7 @@ if call('ZSCORE', DEAD, id) then
 end
 local token, ends = ask_to_cancel(id)
 if token then
-  return { RUNS, now, token, ends }
+  return { RUNS, now, token, ends, note_wait(id, '*') + 0 }
 end
 local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then

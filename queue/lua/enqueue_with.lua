@@ -16,13 +16,14 @@
 --            chosen. A first letter N (as n) or C (chosen) says that the caller has checked all
 --            arguments, as the library has. Else the script does so, and an error that begins with
 --            `ERR holdfast:` changes nothing.
---  returns   {OK, now, repeated, codes, conflicts} | {LATE, now} | {EXISTS, now, 0, codes}
+--  returns   {OK, now, repeated, codes, conflicts, awaited} | {LATE, now} | {EXISTS, now, 0, codes}
 --            repeated 1: the number was executed before, nothing was changed, and the answer is the
 --            same as then;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts. conflicts: may be left out; of each
 --            job whose unique key another one holds: place, how, id, state (lib/unique_take.lua);
---            its code is EXISTS unless it is parked. A queue that is divided into
+--            its code is EXISTS unless it is parked. awaited: may be left out; of each job with this
+--            option: place, accepted (lib/end_of.lua) of the job that is there for it, 0: none. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
 --            changed, and its jobs belong to the queues with these tags.
 --- @include "lib/base.lua"
@@ -46,8 +47,9 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 
 -- 1. Read the options of each job.
 local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
-local options_of, homes, expiring, usual, starting = {}, nil, false, true, false
+local options_of, homes, expiring, usual, starting, awaiting = {}, nil, false, true, false, codes
 local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, id, ...}
+local awaited -- {place, accepted, ...}
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
@@ -76,4 +78,7 @@ if keyed > 0 then
   --- @step "lib/unique_keys.lua"
 end
 --- @step "lib/put_jobs.lua"
+if awaiting then
+  --- @step "lib/note_awaited.lua"
+end
 --- @step "lib/accepted.lua"

@@ -3,20 +3,24 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  ARGV[2]  whole       1: with its payload; 0: only the first line of its record
---  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes, kept, follows, marks}
---           | {GONE, now, ended, purged, word}
+--  ARGV[3]  accepted    when the job was accepted for whose end a client waits, ms; 0: any job of this id
+--  ARGV[4]  noted       0; `await` says what 1 means
+--  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes, kept, follows, marks,
+--           accepted} | {GONE, now, ended, purged, word, exact}
 --           set: `schedule`, `running`, `dead`, `parked` or `done`; token and lease (ms left) of a
 --           running job, else '' and 0; record '' if it is missing or has no first line; of a done job
 --           its line and its result, and kept: until when it is kept, else 0. follows: of a parked job
 --           the holder of its unique key, else ''. marks: {progress of the present run ('' if it has
---           told none: `percent note`), bytes of its checkpoint, runs with a log}.
+--           told none: `percent note`), bytes of its checkpoint, runs with a log}. accepted: of the
+--           job, if a client waits for its end; else ARGV[3].
 --           ended: when a job of this id ended without being done, purged: when a slice of the
 --           queue was, each within the last minute; else 0. word: how it ended, `cancelled`,
---           `deleted`, `expired` or `replaced`, else ''. A job whose time is over is told as expired,
---           or as dead, also while it still waits.
+--           `deleted`, `expired` or `replaced`, else ''. exact 1: ended and word, also `done` and `dead`,
+--           are of the job that was accepted at ARGV[3] (lib/end_of.lua). A job whose time is over is
+--           told as expired, or as dead, also while it still waits.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
---- @include "lib/one_job.lua"
+--- @include "lib/accepted_job.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-return one_job(ARGV[1], ARGV[2] == '1', uses)
+return (accepted_job(ARGV[1], ARGV[2] == '1', uses, ARGV[3], ARGV[4] == '1'))

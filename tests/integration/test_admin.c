@@ -461,15 +461,15 @@ static hf_err wait_while(later *l, uint32_t deadline_ms)
     return err;
 }
 
-static void waiting_ends_when_the_job_is_done(void **state)
+static void a_job_that_is_lost_is_not_told_as_done(void **state)
 {
-    later done = {.command = "ZREM hf:{q}:schedule one", .after_ms = 60};
+    later gone = {.command = "ZREM hf:{q}:schedule one", .after_ms = 60};
     (void)state;
     fixture.broken = true; /* the record stays */
     assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", 0, 100, detail),
-                     HF_OK); /* no such job any more */
+                     HF_GONE); /* no such job */
     enqueue("one", -60000);
-    assert_int_equal(wait_while(&done, 5000), HF_OK);
+    assert_int_equal(wait_while(&gone, 5000), HF_GONE); /* by no exit */
 }
 
 static void waiting_tells_that_the_job_is_dead(void **state)
@@ -536,7 +536,7 @@ int main(void)
         TEST(limits_are_set_left_and_lifted),
         TEST(a_queue_that_is_paused_or_limited_is_registered),
         TEST(the_enqueue_script_is_the_one_that_is_sent),
-        TEST(waiting_ends_when_the_job_is_done),
+        TEST(a_job_that_is_lost_is_not_told_as_done),
         TEST(waiting_tells_that_the_job_is_dead),
         TEST(waiting_ends_at_its_deadline),
         TEST(waiting_survives_a_lost_connection),

@@ -217,7 +217,8 @@ static void its_end_is_waited_for_in_its_shard(void **state)
                          HF_TIMEOUT);
         assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
         assert_int_equal(hf_queue_fixture_complete(&fixture, "w", id, NULL), HF_OK);
-        must(hf_admin_wait(fixture.admin, "q", id, 0, SHORT_MS, detail));
+        assert_int_equal(hf_admin_wait(fixture.admin, "q", id, 0, SHORT_MS, detail),
+                         HF_GONE); /* nothing tells that it is done */
         enqueue(i, id, 0);
         const int64_t accepted_ms = fixture.now_ms;
         must(hf_admin_cancel(fixture.admin, "q", id, NULL, detail));

@@ -321,6 +321,9 @@ static void a_waiter_learns_that_its_job_was_removed(void **state)
     (void)state;
     static const char *const ways[] = {"job cancel w @", "job delete w @ --yes",
                                        "queue purge default @ --yes"};
+    static const char *const said[] = {"holdfast: w was cancelled\n",
+                                       "holdfast: w was deleted\n",
+                                       "holdfast: w was deleted\n"};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         hf_proc waiting;
         hf_cli_fixture_begin(fixture, &waiting, "enqueue good @ --id w --wait", "log");
@@ -328,9 +331,22 @@ static void a_waiter_learns_that_its_job_was_removed(void **state)
         hf_try_run(ways[i], 0);
         assert_true(hf_proc_wait(&waiting, 10000));
         assert_int_equal(waiting.status, 1);
-        assert_string_equal(hf_cli_fixture_get(fixture, "log"),
-                            "holdfast: w was cancelled or deleted\n");
+        assert_string_equal(hf_cli_fixture_get(fixture, "log"), said[i]);
     }
+}
+
+static void a_job_that_redis_lost_has_an_unknown_end(void **state)
+{
+    hf_proc waiting;
+    (void)state;
+    hf_cli_fixture_begin(fixture, &waiting, "enqueue good @ --id w --in 1h --wait",
+                         "log");
+    EVENTUALLY(15000, hf_try_is_in("w", "delayed"));
+    (void)hf_fixture_command(&fixture->redis, "FLUSHALL");
+    assert_true(hf_proc_wait(&waiting, 10000));
+    assert_int_equal(waiting.status, 76);
+    assert_non_null(
+        strstr(hf_cli_fixture_get(fixture, "log"), "nothing tells how it ended"));
 }
 
 /* ---- delete and retry ---- */
@@ -585,6 +601,7 @@ int main(void)
         TEST(a_dead_job_is_not_cancelled_and_the_way_is_told),
         TEST(a_running_job_is_asked_to_end_and_a_waiter_is_told),
         TEST(a_waiter_learns_that_its_job_was_removed),
+        TEST(a_job_that_redis_lost_has_an_unknown_end),
         TEST(a_job_is_deleted_only_after_a_yes),
         TEST(a_running_job_is_not_deleted_and_the_way_is_told),
         TEST(a_job_is_retried_whether_it_waits_or_is_dead),

@@ -136,7 +136,7 @@ static void shards_on_all_nodes_tell(void **state)
     for (int i = 0; i < JOBS; i++) {
         must(hf_admin_delete(admin, "wide", jobs[i].id, NULL, detail));
         EVENTUALLY(LONG_MS, atomic_load(&t[i].n) == 1);
-        assert_int_equal(t[i].err, HF_CANCEL);
+        assert_int_equal(t[i].err, HF_DELETED);
     }
 }
 

@@ -54,6 +54,7 @@ typedef struct told {
     atomic_int n;
     hf_err err;
     hf_result_kind kind;
+    hf_job_outcome outcome;
     char result[64], why[64];
     uint64_t at_ns;
 } told;
@@ -63,6 +64,7 @@ static void on_end(const hf_job_end *end, void *arg)
     told *t = arg;
     t->err = end->err;
     t->kind = end->kind;
+    t->outcome = end->outcome;
     t->at_ns = hf_boot_ns();
     (void)snprintf(t->result, sizeof t->result, "%.*s", (int)end->len,
                    end->result == NULL ? "" : (const char *)end->result);
@@ -171,6 +173,8 @@ static void purge(const char *id)
 static void other_ends_are_told(void **state)
 {
     static void (*const ways[])(const char *id) = {cancel, delete_it, purge};
+    static const hf_job_outcome outcomes[] = {HF_JOB_CANCELLED, HF_JOB_DELETED,
+                                              HF_JOB_DELETED};
     told t;
     (void)state;
     for (size_t i = 0; i < HF_COUNT(ways); i++) {
@@ -178,7 +182,8 @@ static void other_ends_are_told(void **state)
         wait_for(&t, "one", 0);
         EVENTUALLY(5000, is_waited_for("one"));
         ways[i]("one");
-        is_told(&t, HF_CANCEL);
+        is_told(&t, i == 0 ? HF_CANCEL : HF_DELETED);
+        assert_int_equal(t.outcome, outcomes[i]);
         nothing_is_left();
     }
     run("one");
@@ -218,8 +223,8 @@ static void a_waiter_that_comes_late_gets_the_result(void **state)
     is_told(&t, HF_OK);
     assert_string_equal(t.result, "it");
     wait_for(&t, "nobody", 0);
-    is_told(&t, HF_OK);
-    assert_int_equal(t.kind, HF_RESULT_NONE);
+    is_told(&t, HF_GONE);
+    assert_int_equal(t.outcome, HF_JOB_UNKNOWN);
 }
 
 static void a_deadline_is_kept_and_leaves_nothing(void **state)
@@ -250,9 +255,10 @@ static void what_waits_is_told_when_it_is_closed(void **state)
 /* It cannot take its name back. */
 static void a_waiter_that_was_killed_leaves_with_the_job(void **state)
 {
+    static const char note[] = "return(redis.call('HSET',KEYS[1],'one','1\\032gone'))";
     (void)state;
     run("one");
-    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:waits one gone");
+    (void)hf_fixture_command(&fixture.redis, "EVAL %s 1 hf:{q}:waits", note);
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses m");
     must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
     nothing_is_left();
@@ -260,7 +266,109 @@ static void a_waiter_that_was_killed_leaves_with_the_job(void **state)
     assert_true(ttl > 0 && ttl <= 60000);
 }
 
+/* ---- which job it is ---- */
+
+/* The ms of its acceptance. */
+static int64_t put_awaited(const char *id)
+{
+    static const char record[] = "{\"type\":\"t\",\"created\":1,\"awaited\":1}\nx";
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    const hf_enqueue_item item = {.id = id, .record = {record, sizeof record - 1}};
+    must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
+    return fixture.now_ms;
+}
+
+static void wait_for_that(told *t, const char *id, int64_t accepted_ms)
+{
+    *t = (told){.err = HF_OK};
+    must(hf_job_wait(waits, "q", id, accepted_ms, 0, on_end, t, detail));
+}
+
+static void claim_one(void)
+{
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+}
+
+static void an_awaited_job_that_ended_before_is_told(void **state)
+{
+    told t;
+    (void)state;
+    int64_t done_ms = put_awaited("done");
+    claim_one();
+    must(hf_queue_fixture_complete(&fixture, "w", "done", NULL));
+    int64_t dead_ms = put_awaited("dead");
+    claim_one();
+    verdict(HF_OP_BURY, "dead");
+    int64_t purged_ms = put_awaited("purged");
+    purge("purged");
+    wait_for_that(&t, "done", done_ms);
+    is_told(&t, HF_OK);
+    wait_for_that(&t, "purged", purged_ms);
+    is_told(&t, HF_DELETED);
+    wait_for_that(&t, "dead", dead_ms); /* the purge has removed it since */
+    is_told(&t, HF_DEAD);
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:ended:@%lld:done",
+                                  (long long)done_ms) <= 60000); /* it was read */
+}
+
+/* Two jobs of one id: each waiter learns of its own. */
+static void a_later_job_of_its_id_is_another_one(void **state)
+{
+    told first, second;
+    (void)state;
+    int64_t first_ms = put_awaited("one");
+    cancel("one");
+    int64_t second_ms = put_awaited("one");
+    wait_for_that(&second, "one", second_ms);
+    EVENTUALLY(5000, is_waited_for("one"));
+    wait_for_that(&first, "one", first_ms);
+    is_told(&first, HF_CANCEL);
+    claim_one();
+    must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
+    is_told(&second, HF_OK);
+}
+
+/* Redis has lost the job, and another one has its id. */
+static void a_job_that_redis_lost_is_unknown(void **state)
+{
+    told t;
+    (void)state;
+    wait_for_that(&t, "one", put_awaited("one"));
+    EVENTUALLY(5000, strchr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:waits one"),
+                            '*') == NULL); /* its client has come */
+    (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+    is_told(&t, HF_GONE);
+    assert_int_equal(t.outcome, HF_JOB_UNKNOWN);
+}
+
+/* By hand: a waiter that was not stopped has had its answer. */
+static void a_death_is_the_end_although_it_is_retried(void **state)
+{
+    told t;
+    (void)state;
+    int64_t accepted_ms = put_awaited("one");
+    claim_one();
+    verdict(HF_OP_BURY, "one");
+    must(hf_admin_retry(fixture.admin, "q", "one", detail));
+    wait_for_that(&t, "one", accepted_ms);
+    is_told(&t, HF_DEAD);
+    delete_it("one");
+}
+
 /* ---- many ---- */
+
+/* The words of the note about a job. */
+static size_t names_of(const char *id)
+{
+    const char *at = hf_fixture_command(&fixture.redis, "HGET hf:{q}:waits %s", id);
+    size_t n = 1;
+    while ((at = strchr(at, ' ')) != NULL) {
+        at++;
+        n++;
+    }
+    return n;
+}
 
 static void many_waits_of_several_clients_are_all_told(void **state)
 {
@@ -277,8 +385,7 @@ static void many_waits_of_several_clients_are_all_told(void **state)
     wait_for(&other, "job-7", 0);
     waits = mine;
     EVENTUALLY(15000, hf_fixture_number(&fixture.redis, "HLEN hf:{q}:waits") == MANY);
-    EVENTUALLY(5000, strchr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:waits job-7"),
-                            ' ') != NULL);
+    EVENTUALLY(5000, names_of("job-7") == 3); /* when it was accepted, and both */
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "job-%d", i);
         (void)snprintf(
@@ -322,7 +429,7 @@ static void a_user_that_may_only_read_is_told_later(void **state)
         run("one");
         wait_for(&t, "one", 0);
         ALWAYS(100, atomic_load(&t.n) == 0);
-        must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
+        verdict(HF_OP_KEEP, "one"); /* else nothing would tell what it could not note */
         is_told(&t, HF_OK);
     }
 }
@@ -357,6 +464,10 @@ int main(void)
         TEST(a_deadline_is_kept_and_leaves_nothing),
         TEST(what_waits_is_told_when_it_is_closed),
         TEST(a_waiter_that_was_killed_leaves_with_the_job),
+        TEST(an_awaited_job_that_ended_before_is_told),
+        TEST(a_later_job_of_its_id_is_another_one),
+        TEST(a_job_that_redis_lost_is_unknown),
+        TEST(a_death_is_the_end_although_it_is_retried),
         TEST(many_waits_of_several_clients_are_all_told),
         TEST(a_blocking_call_is_told_too),
         TEST(a_user_that_may_only_read_is_told_later),

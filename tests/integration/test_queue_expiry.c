@@ -390,7 +390,7 @@ static void its_id_is_free(void **state)
     assert_int_equal(claim(1), 1);
     assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one", NULL), HF_OK);
     assert_int_equal(wait_for("one", accepted),
-                     HF_OK); /* the first one's end is no word */
+                     HF_GONE); /* the first one's end is no word */
     assert_empty();
     must_put("two", HIGH, 0);
     pass();

@@ -96,9 +96,10 @@ static void a_handler_that_finishes_is_done(void **state)
 {
     (void)state;
     start_with(1000, "gate");
-    cancel("a");
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    assert_int_equal(hf_admin_cancel(admin, "q", "a", &info, NULL), HF_RUNNING);
     EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
-    assert_int_equal(hf_admin_wait(admin, "q", "a", 0, 5000, NULL), HF_OK);
+    assert_int_equal(hf_admin_wait(admin, "q", "a", info.accepted_ms, 5000, NULL), HF_OK);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
     assert_int_equal(hf_queue_fixture_meta(&queue, "cancelled"), -1);

@@ -1,7 +1,7 @@
 -- accepted.lua - the end of a request whose new jobs are in their sets. A step that answers.
 --
 -- Takes records, new: {id, record, ...}; big: one of them is large; soonest: when the first is due; what
--- lib/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then.
+-- lib/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then; awaited.
 if words[2] then -- how an earlier job of this id ended is no word on the new one
   for j = 1, 2 * new, 2 do
     call('DEL', P .. 'ended:' .. records[j])
@@ -19,7 +19,7 @@ if new > 0 then
   end
 end
 if new == 0 and not conflicts then
-  return { OK, now, 0, codes }
+  return { OK, now, 0, codes, awaited and {}, awaited }
 elseif now > high + HIGH_MS and new > 0 then
   call('HSET', META, 'high', stamp)
 end
@@ -33,4 +33,4 @@ else
   local at, doubted = soonest, false
   --- @step "lib/wake_rule.lua"
 end
-return { OK, now, 0, codes or {}, conflicts }
+return { OK, now, 0, codes or {}, conflicts or awaited and {}, awaited }

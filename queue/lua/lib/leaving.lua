@@ -2,12 +2,13 @@
 -- beside a job is removed here and nowhere else. `how` it ends:
 --   done       counted
 --   dead       stays as a dead letter: its record is kept (lib/bury.lua), its checkpoint and its logs
---   cancelled  counted; a client that waits for the job can read it in `ended:<id>` for a minute,
---   deleted    and `ended:` says that there is such a word
+--   cancelled  counted; `ended:<id>` tells it for a minute, and `ended:` says that there is such a word
+--   deleted    as cancelled
 --   expired    as cancelled
 --   purged     counted as deleted; no word for each
 --   trimmed    from the dead; not counted
 --   replaced   counted: the job that followed it took its place (lib/unique_back.lua); told as cancelled
+-- A client that waits for the job is told each of these ends (lib/tell_end.lua).
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
 -- have a mark; expiring: one of them may have a time at which it expires; keyed: one of them may have a
@@ -30,14 +31,13 @@ end
 if marked then
   --- @include "lib/key_crashes.lua"
   --- @include "lib/key_cancels.lua"
-  --- @include "lib/key_waits.lua"
+  --- @include "lib/tell_end.lua"
   --- @include "lib/key_marks.lua"
   --- @include "lib/has_marks.lua"
   --- @include "lib/uses.lua"
-  for k, clients in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
-    for client in string.gmatch(clients or '', '%S+') do -- told, and what they want to know is there
-      call('RPUSH', P .. 'told:' .. client, ids[from + k - 1])
-      call('PEXPIRE', P .. 'told:' .. client, '60000')
+  for k, note in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
+    if note then
+      tell_end(ids[from + k - 1], note, how)
     end
   end
   call('HDEL', CRASHES, unpack(ids, from))

@@ -28,6 +28,10 @@ local function is_type(value)
   return is_name(value), 'as its %s a type, 1 to 128 of A-Z a-z 0-9 . _ : -'
 end
 
+local function is_one(value)
+  return value == 1, 'as its %s 1'
+end
+
 -- Each with a function that tells whether a value of it is right, and what was expected.
 local OPTIONS = {
   { 'priority', one_of('high', 'low') }, { 'start_within', a_time }, { 'expired', one_of('dead') },
@@ -39,6 +43,7 @@ local OPTIONS = {
   { 'max_wait', a_time },
   { 'throttle', a_time },
   { 'on_dead', is_type },
+  { 'awaited', is_one },
 }
 
 -- The fields that Holdfast writes itself, and what a caller may have meant.
