@@ -16,6 +16,7 @@
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 enum {
     POLL_FIRST_MS = 5,
@@ -123,7 +124,7 @@ static hf_err found(hf_admin *admin, hf_wait *w, const search *s, void *bytes)
     }
     free(bytes);
     if (info->state == HF_STATE_DEAD)
-        return hf_admin_fail(admin, HF_DEAD, "%s", info->error);
+        return hf_admin_fail(admin, HF_DEAD, "%s", hf_text_gist(info->error));
     w->alive_ms = s->look.now_ms;
     w->accepted_ms = s->look.accepted_ms;
     w->seen = true;

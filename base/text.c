@@ -181,3 +181,26 @@ uint64_t hf_hash_text(uint64_t hash, const char *text)
         hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
     return hash;
 }
+
+size_t hf_text_end(const char *text, size_t len, size_t room)
+{
+    size_t at = len > room ? len - room : 0;
+    for (int i = 0;
+         at > 0 && i < 3 && at < len && ((unsigned char)text[at] & 0xc0) == 0x80; i++)
+        at++;
+    return at;
+}
+
+const char *hf_text_gist(const char *error)
+{
+    const char *trace = strstr(error, "Traceback (most recent call last):");
+    const char *gist = trace;
+    if (trace == NULL)
+        return error;
+    for (const char *at = trace; (at = strchr(at, '\n')) != NULL;) {
+        at++;
+        if (*at != '\0' && *at != ' ' && *at != '\n')
+            gist = at;
+    }
+    return gist == trace ? error : gist;
+}

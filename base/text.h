@@ -40,6 +40,14 @@ size_t hf_utf8_len(const char *p, size_t left);
 /* The bytes at the end of a text that may be the beginning of a character: 0 to 3. */
 size_t hf_utf8_unfinished(const char *text, size_t len);
 
+/* Where the end of a text begins that has room in so many bytes, without a part of a
+ * character: of an error the end says most. */
+size_t hf_text_end(const char *text, size_t len, size_t room);
+
+/* The part of an error that fits into a row: its beginning. All Python traces begin
+ * alike, so of a trace it is the last line. Borrowed from the error. */
+const char *hf_text_gist(const char *error);
+
 /* The length in bytes of the control character at `at`, which a terminal could take for a
  * command, or that turns the order of the text around it: below U+0020, DEL, U+0080 to
  * U+009F, and format characters as U+202E. 0: there is none. */

@@ -20,8 +20,9 @@ bool hf_error_text_fits(hf_bytes text)
 
 size_t hf_error_text_mend(char *out, hf_bytes text)
 {
-    const char *p = text.ptr;
-    size_t end = text.len < HF_ERROR_MAX ? text.len : HF_ERROR_MAX;
+    size_t from = hf_text_end(text.ptr, text.len, HF_ERROR_MAX);
+    const char *p = (const char *)text.ptr + from;
+    size_t end = text.len - from;
     for (size_t at = 0; at < end;) {
         size_t len = hf_utf8_len(p + at, end - at);
         if (len == 0) {

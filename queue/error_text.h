@@ -13,8 +13,8 @@
 
 bool hf_error_text_fits(hf_bytes text); /* UTF-8, and not longer than HF_ERROR_MAX */
 
-/* Writes the text, cut to HF_ERROR_MAX, each byte that is no UTF-8 as a question mark;
- * never more than text.len bytes. Answers how many. */
+/* Writes the text, its last HF_ERROR_MAX bytes, each byte that is no UTF-8 as a question
+ * mark; never more than text.len bytes. Answers how many. */
 size_t hf_error_text_mend(char *out, hf_bytes text);
 
 #endif

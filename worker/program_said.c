@@ -143,7 +143,8 @@ static const char *read_error(hf_verdict_line *out, const char *text)
 {
     if (text == NULL)
         return "expected a text as `error`";
-    (void)snprintf(out->error, sizeof out->error, "%s", text);
+    (void)snprintf(out->error, sizeof out->error, "%s",
+                   text + hf_text_end(text, strlen(text), sizeof out->error - 1));
     return NULL;
 }
 

@@ -223,10 +223,12 @@ size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 
 
 /* ---- its verdict ---- */
 
-/* "what: why", cut where there is no more room. */
+/* "what: why"; of a long reason its end. */
 static void say(char *error, const char *what, const char *why)
 {
     size_t room = HF_PROGRAM_ERROR_MAX;
+    size_t taken = what[0] == '\0' ? 0 : strlen(what) + 2;
+    why += hf_text_end(why, strlen(why), room - taken);
     const char *const parts[] = {what, what[0] == '\0' || why[0] == '\0' ? "" : ": ",
                                  why};
     for (size_t i = 0; i < HF_COUNT(parts); i++) {

@@ -366,8 +366,9 @@ void hf_run_ask_to_stop(hf_run *run)
 
 void hf_run_set_text(hf_run *run, const char *text, size_t len)
 {
-    if (len > HF_ERROR_MAX)
-        len = HF_ERROR_MAX;
+    size_t from = hf_text_end(text, len, HF_ERROR_MAX);
+    text += from;
+    len -= from;
     char *copy = malloc(len + 1);
     if (copy == NULL)
         return; /* the verdict counts, not its words */

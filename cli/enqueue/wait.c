@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/text.h"
 #include "cli/common/result.h"
 #include "cli/out.h"
 
@@ -25,7 +26,7 @@ static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
     hf_err err = hf_admin_job(admin, queue, id, &info, NULL, cli->detail);
     snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
     return hf_cli_say(cli, HF_EXIT_NO, hint, "%s is dead: %s", id,
-                      err == HF_OK && info.error[0] != '\0' ? info.error
+                      err == HF_OK && info.error[0] != '\0' ? hf_text_gist(info.error)
                                                             : "no error was recorded");
 }
 

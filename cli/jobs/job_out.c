@@ -261,22 +261,6 @@ void hf_job_table(hf_table *table, int64_t state)
                   HF_COUNT(any));
 }
 
-/* The part of an error that fits into a row: its beginning. All Python traces begin
- * alike, so of a trace it is the last line. */
-static const char *gist_of(const char *error)
-{
-    const char *trace = strstr(error, "Traceback (most recent call last):");
-    const char *gist = trace;
-    if (trace == NULL)
-        return error;
-    for (const char *at = trace; (at = strchr(at, '\n')) != NULL;) {
-        at++;
-        if (*at != '\0' && *at != ' ' && *at != '\n')
-            gist = at;
-    }
-    return gist == trace ? error : gist;
-}
-
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
 {
     char when[HF_WHEN_SIZE];
@@ -287,5 +271,5 @@ void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
     hf_table_text(table, hf_job_state_name(job->state));
     hf_table_number(table, job->attempts);
     hf_table_text(table, when);
-    hf_table_text(table, gist_of(job->error));
+    hf_table_text(table, hf_text_gist(job->error));
 }

@@ -178,7 +178,7 @@ enum { HF_ATTEMPTS_KEPT = 10, HF_ATTEMPT_ERROR_MAX = 256 };
 typedef struct hf_job_attempt {
     int64_t ended_ms, ran_ms;
     char worker[HF_HOLDER_SIZE];
-    char error[HF_ATTEMPT_ERROR_MAX + 1]; /* its first bytes */
+    char error[HF_ATTEMPT_ERROR_MAX + 1]; /* its end, with the last line */
 } hf_job_attempt;
 
 typedef struct hf_job_info {

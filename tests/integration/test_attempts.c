@@ -69,13 +69,39 @@ static void ten_are_kept_with_256_bytes_of_each_error(void **state)
     assert_int_equal(info.n_history, HF_ATTEMPTS_KEPT);
     assert_string_equal(info.history[0].error, "2");
     assert_string_equal(info.history[9].error, "11");
-    /* The 256th byte would be in the middle of a character. */
+    /* The 256th byte from the end would be in the middle of a character. */
     memset(error, 'x', sizeof error);
-    (void)snprintf(error + 255, sizeof error - 255, "\xc3\xa4 and more");
+    memcpy(error + sizeof error - 258, "\xc3\xa4\n", 3);
+    error[sizeof error - 1] = '\0';
     fail_once(HF_OP_RETRY, "w", 1, error);
     info = look();
     assert_int_equal(strlen(info.history[9].error), 255);
+    assert_int_equal(info.history[9].error[0], '\n');
     assert_string_equal(info.type, "t");
+}
+
+/* It names what happened in its last line. */
+static void the_end_of_a_trace_is_kept(void **state)
+{
+    char trace[1500] = "Traceback (most recent call last):\n";
+    (void)state;
+    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+    size_t n = strlen(trace);
+    memset(trace + n, ' ', 600);
+    (void)snprintf(trace + n + 600, sizeof trace - n - 600,
+                   "\nValueError: no such user\n");
+    fail_once(HF_OP_RETRY, "w", 1, trace);
+    hf_job_info info = look();
+    assert_non_null(strstr(info.history[0].error, "\nValueError: no such user"));
+    assert_true(strlen(info.history[0].error) <= HF_ATTEMPT_ERROR_MAX);
+    /* A line that has no room itself: it begins with the name, and its end is there. */
+    (void)snprintf(trace + n, sizeof trace - n, "\nKeyError: %0600d at the end", 0);
+    fail_once(HF_OP_RETRY, "w", 1, trace);
+    info = look();
+    assert_int_equal(strlen(info.history[1].error), HF_ATTEMPT_ERROR_MAX);
+    assert_memory_equal(info.history[1].error, "KeyError: 000", 13);
+    assert_non_null(strstr(info.history[1].error, "...000"));
+    assert_non_null(strstr(info.history[1].error, "00 at the end"));
 }
 
 static void a_dead_job_that_is_retried_begins_anew(void **state)
@@ -105,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HF_ADMIN_TEST(each_tells_when_where_how_long_and_why, &fixture),
         HF_ADMIN_TEST(ten_are_kept_with_256_bytes_of_each_error, &fixture),
+        HF_ADMIN_TEST(the_end_of_a_trace_is_kept, &fixture),
         HF_ADMIN_TEST(a_dead_job_that_is_retried_begins_anew, &fixture),
         HF_ADMIN_TEST(a_field_of_another_kind_is_replaced, &fixture),
     };

@@ -49,15 +49,18 @@ static void a_long_text_is_cut(void **state)
 {
     enum { LONG = HF_ERROR_MAX + 10 };
     char text[LONG], out[LONG];
+    const size_t from = LONG - HF_ERROR_MAX;
     (void)state;
     memset(text, 'x', LONG);
-    text[HF_ERROR_MAX - 1] = '\xc3'; /* the cut goes through this character */
-    text[HF_ERROR_MAX] = '\xa9';
+    text[from - 1] = '\xc3'; /* the cut goes through this character */
+    text[from] = '\xa9';
+    text[LONG - 1] = '!'; /* the end says most */
     const hf_bytes bytes = {text, LONG};
     assert_false(hf_error_text_fits(bytes));
-    assert_int_equal(hf_error_text_mend(out, bytes), HF_ERROR_MAX);
-    assert_int_equal(out[HF_ERROR_MAX - 1], '?');
-    assert_true(hf_error_text_fits((hf_bytes){out, HF_ERROR_MAX}));
+    assert_int_equal(hf_error_text_mend(out, bytes), HF_ERROR_MAX - 1);
+    assert_int_equal(out[0], 'x');
+    assert_int_equal(out[HF_ERROR_MAX - 2], '!');
+    assert_true(hf_error_text_fits((hf_bytes){out, HF_ERROR_MAX - 1}));
 }
 
 /* A JSON parser is the judge: it takes exactly what fits. */

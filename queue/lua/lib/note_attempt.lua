@@ -1,12 +1,28 @@
 -- note_attempt.lua - the last failed attempts of a job, in its record.
 
--- At most `most` bytes of a text, and no part of a character.
+-- Whether a character goes on at this byte.
+local function goes_on(text, at)
+  return at <= #text and bit.band(string.byte(text, at), 0xC0) == 0x80
+end
+
+-- At most `most` bytes of an error, and no part of a character: its end, where a trace names what happened. Of
+-- a longer last line its beginning and its end.
 local function cut(text, most)
-  local n = #text <= most and #text or most
-  while n < #text and n > 0 and bit.band(string.byte(text, n + 1), 0xC0) == 0x80 do
-    n = n - 1
+  if #text <= most then
+    return text
   end
-  return string.sub(text, 1, n)
+  text = string.match(text, '^(.-)%s*$')
+  local line = string.match(text, '[^\n]*$')
+  local first = #line > most and floor(most / 2) - 3 or 0
+  while goes_on(line, first + 1) and first > 0 do
+    first = first - 1
+  end
+  local start = first > 0 and string.sub(line, 1, first) .. '...' or ''
+  local from = math.max(1, #text - (most - #start) + 1)
+  while goes_on(text, from) do
+    from = from + 1
+  end
+  return start .. string.sub(text, from)
 end
 
 -- An attempt of this worker has failed now, after so many ms.
