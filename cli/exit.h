@@ -13,6 +13,7 @@ typedef enum hf_exit {
     HF_EXIT_UNAVAILABLE = 69, /* Redis cannot be reached, or is too old */
     HF_EXIT_BUG = 70,
     HF_EXIT_OUTPUT = 73,      /* a file or the standard output cannot be written */
+    HF_EXIT_TAKEN = 73,       /* not accepted: a dead job has the id, or the unique key */
     HF_EXIT_UNCONFIRMED = 74, /* accepted, but too few replicas have it */
     HF_EXIT_LATER = 75,       /* it may work at another time */
     HF_EXIT_UNKNOWN = 76,     /* a job has gone, and nothing tells how it ended */

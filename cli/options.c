@@ -70,7 +70,10 @@ const hf_opt hf_opts_enqueue[] = {
      .alike = "job-id",
      .kind = HF_OPT_TEXT,
      .value = "ID",
-     .help = "the job's id; while a job with this id exists, no second one is accepted"},
+     .help = "the job's id; while a job with this id exists, no second one is accepted: "
+             "exit 73 if that job is dead"},
+    {.name = "replace-dead",
+     .help = "with --id: remove a dead job with this id, and accept this one"},
     HF_OPTS_OF_JOBS,
     {.name = "unique",
      .alike = "unique-key|dedup",

@@ -17,7 +17,7 @@ OPTIONS = {
     "max_attempts": int, "timeout": int, "keep": int, "start_within": int, "expired": ("dead",),
     "priority": ("high", "low"), "on_dead": NAME, "unique": str, "unique_until": ("start", "done"),
     "unique_for": int, "on_conflict": ("replace", "next", "cancel"), "debounce": int,
-    "max_wait": int, "throttle": int,
+    "max_wait": int, "throttle": int, "awaited": int, "replace_dead": int,
 }
 REMEMBER_MS = 60000  # so long the same request may come again, and is not executed twice
 

@@ -338,10 +338,10 @@ static void tell_conflict(const hf_batch *batch, size_t i, hf_enqueue_result *re
                                 : bsearch(&i, batch->conflicts, batch->n_conflicts,
                                           sizeof *batch->conflicts, by_place);
     result->conflict = found == NULL ? HF_CONFLICT_NONE : found->how;
-    result->holder_state = found == NULL ? HF_OK : found->state;
     result->holder[0] = '\0';
     if (found == NULL)
         return;
+    result->holder_state = found->state;
     memcpy(result->holder, found->id, sizeof result->holder);
     if (found->how != HF_CONFLICT_PARKED)
         memcpy(result->id, found->id, sizeof result->id);
@@ -363,8 +363,9 @@ hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes)
 
 /* The answer of Redis for one job. For a known id, its set only appears in the detail. */
 static hf_err one_answer(const hf_batch *batch, const hf_outcome *outcome, size_t i,
-                         const char **detail)
+                         hf_err *state, const char **detail)
 {
+    *state = HF_OK;
     *detail = outcome->detail;
     if (outcome->err != HF_OK || (outcome->codes == NULL && batch->codes == NULL))
         return outcome->err;
@@ -374,6 +375,7 @@ static hf_err one_answer(const hf_batch *batch, const hf_outcome *outcome, size_
         return HF_OK;
     if (code == HF_RUNNING || code == HF_DEAD)
         *detail = hf_err_text((hf_err)code);
+    *state = (hf_err)code;
     return HF_EXISTS;
 }
 
@@ -384,7 +386,7 @@ static void tell_callback(const hf_batch *batch, const hf_batch_call *call, size
     const char *detail;
     if (call->cb == NULL)
         return;
-    result.err = one_answer(batch, outcome, i, &detail);
+    result.err = one_answer(batch, outcome, i, &result.holder_state, &detail);
     result.accepted_ms = accepted_ms(batch, i);
     const char *id = batch->bytes.data + batch->slots[i].id_at;
     memcpy(result.id, id, strlen(id) + 1);
@@ -400,7 +402,7 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
     for (size_t i = first; i < first + call->n && wanted; i++) {
         const char *detail;
         hf_enqueue_result *result = &waiter->results[batch->slots[i].place];
-        result->err = one_answer(batch, outcome, i, &detail);
+        result->err = one_answer(batch, outcome, i, &result->holder_state, &detail);
         result->accepted_ms = accepted_ms(batch, i);
         tell_conflict(batch, i, result);
     }

@@ -92,7 +92,8 @@ static size_t put_number(char *out, size_t at, const char *name, int64_t value)
 bool hf_record_has_options(const hf_job *job)
 {
     return job->priority != HF_PRIORITY_NORMAL || job->start_within_ms != 0 ||
-           job->unique != NULL || job->on_dead != NULL || job->awaited;
+           job->unique != NULL || job->on_dead != NULL || job->awaited ||
+           job->replace_dead;
 }
 
 static size_t put_word(char *out, size_t at, const char *name, const char *word)
@@ -146,6 +147,8 @@ static size_t put_options(char *out, size_t at, const hf_job *job)
     }
     if (job->awaited)
         at = put(out, at, ",\"awaited\":1", 12);
+    if (job->replace_dead)
+        at = put(out, at, ",\"replace_dead\":1", 17);
     return job->unique != NULL ? put_unique(out, at, job) : at;
 }
 

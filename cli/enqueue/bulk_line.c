@@ -196,6 +196,15 @@ static hf_err take_on_dead(reader *r, const value *v)
     return take_name(r, v, &r->out->job.on_dead);
 }
 
+static hf_err take_replace_dead(reader *r, const value *v)
+{
+    r->out->job.replace_dead = v->raw_len == 4 && memcmp(v->raw, "true", 4) == 0;
+    if (!r->out->job.replace_dead &&
+        !(v->raw_len == 5 && memcmp(v->raw, "false", 5) == 0))
+        return expected(r, v, "true or false");
+    return HF_OK;
+}
+
 static hf_err take_expired(reader *r, const value *v)
 {
     const char *text = text_of(v);
@@ -284,6 +293,7 @@ static const struct {
     {"debounce", take_debounce},
     {"max_wait", take_max_wait},
     {"throttle", take_throttle},
+    {"replace_dead", take_replace_dead},
 };
 
 static bool is_seen(uint32_t seen, const char *name)
@@ -323,7 +333,8 @@ static hf_err take_field(reader *r, const value *v, uint32_t *seen)
         r, HF_INVALID,
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
         "max_attempts, timeout, priority, keep, start_within, expired, unique, "
-        "unique_until, unique_for, on_conflict, debounce, max_wait, throttle, on_dead), "
+        "unique_until, unique_for, on_conflict, debounce, max_wait, throttle, on_dead, "
+        "replace_dead), "
         "found '%.60s'",
         v->name);
 }

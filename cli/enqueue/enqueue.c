@@ -86,6 +86,7 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->delay_ms = hf_argv_number(args, "in", 0);
     job->at_ms = hf_argv_number(args, "at", 0);
     job->awaited = hf_argv_has(args, "wait");
+    job->replace_dead = hf_argv_has(args, "replace-dead");
     take_unique(args, job);
     int code = hf_job_options_take(cli, job);
     if (code == HF_EXIT_OK && hf_argv_has(args, "result") && job->keep_ms == 0)
@@ -105,7 +106,7 @@ static int check_usage(const hf_cli *cli)
         {"result", "wait"},       {"expired", "start-within"}, {"unique-until", "unique"},
         {"unique-for", "unique"}, {"on-conflict", "unique"},   {"debounce", "unique"},
         {"max-wait", "unique"},   {"throttle", "unique"},      {"debounce", "max-wait"},
-        {"max-wait", "debounce"},
+        {"max-wait", "debounce"}, {"replace-dead", "id"},
     };
     const hf_argv *args = cli->args;
     if (args->n_operands == 0)
@@ -129,18 +130,30 @@ static bool is_new(hf_err err)
     return err == HF_OK || err == HF_UNCONFIRMED;
 }
 
-/* The holder of its unique key. */
+/* A dead job has its id, or its unique key: nothing will run for it. */
+static bool is_swallowed(const hf_enqueue_result *result)
+{
+    return result->err == HF_EXISTS && result->holder_state == HF_DEAD;
+}
+
+static const char *state_word(hf_err state)
+{
+    return state == HF_EXISTS    ? "waiting"
+           : state == HF_RUNNING ? "running"
+           : state == HF_DEAD    ? "dead"
+           : state == HF_PARKED  ? "parked"
+                                 : "ended";
+}
+
+/* The holder of its unique key, or the job that has its id. */
 static json_t *add_conflict(json_t *object, const hf_enqueue_result *result)
 {
-    hf_err state = result->holder_state;
-    const char *word = state == HF_EXISTS    ? "waiting"
-                       : state == HF_RUNNING ? "running"
-                       : state == HF_DEAD    ? "dead"
-                       : state == HF_PARKED  ? "parked"
-                                             : "ended";
+    const char *word = state_word(result->holder_state);
     json_t *more =
-        json_pack("{s:s, s:s, s:s}", "conflict", hf_conflict_name(result->conflict),
-                  "holder", result->holder, "holder_state", word);
+        result->conflict == HF_CONFLICT_NONE
+            ? json_pack("{s:s}", "state", word)
+            : json_pack("{s:s, s:s, s:s}", "conflict", hf_conflict_name(result->conflict),
+                        "holder", result->holder, "holder_state", word);
     if (json_object_update(object, more) != 0) {
         json_decref(object);
         object = NULL;
@@ -159,15 +172,26 @@ static void print_id(const hf_cli *cli, const hf_job *job,
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:b}", "id", result->id, "queue", job->queue, "type",
                   job->type, "existed", !is_new(result->err));
-    hf_out_json(stdout, result->conflict == HF_CONFLICT_NONE
-                            ? object
-                            : add_conflict(object, result));
+    hf_out_json(stdout,
+                result->holder_state == HF_OK ? object : add_conflict(object, result));
 }
 
 /* An id that is there already is no failure, wherever it is. */
 static bool is_there(hf_err err)
 {
     return err == HF_OK || err == HF_EXISTS || err == HF_RUNNING || err == HF_DEAD;
+}
+
+static int tell_swallowed(const hf_cli *cli, const hf_job *job,
+                          const hf_enqueue_result *result)
+{
+    char hint[2 * HF_ID_SIZE + 128];
+    bool by_key = result->conflict != HF_CONFLICT_NONE;
+    (void)snprintf(hint, sizeof hint, "'holdfast dead retry %s -q %s' runs that one%s",
+                   result->id, job->queue,
+                   by_key ? "" : ", --replace-dead accepts this one instead");
+    return hf_cli_say(cli, HF_EXIT_TAKEN, hint, "not accepted: %s is dead, and has %s",
+                      result->id, by_key ? "this unique key" : "this id");
 }
 
 static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *result)
@@ -185,9 +209,12 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
     hf_producer_close(producer, NULL, NULL);
     if (!is_there(err) && err != HF_UNCONFIRMED)
         return hf_cli_fail(cli, err, detail);
-    if (!hf_argv_has(cli->args, "result")) /* it is printed alone */
+    bool alone = hf_argv_has(cli->args, "result"); /* it is printed alone */
+    if (!alone && (cli->json || !is_swallowed(result)))
         print_id(cli, job, result);
-    return err == HF_UNCONFIRMED ? hf_cli_fail(cli, err, detail) : HF_EXIT_OK;
+    if (err == HF_UNCONFIRMED)
+        return hf_cli_fail(cli, err, detail);
+    return is_swallowed(result) ? tell_swallowed(cli, job, result) : HF_EXIT_OK;
 }
 
 /* ---- many jobs: bulk.c makes the blocks, this sends them ---- */
@@ -198,7 +225,7 @@ typedef struct sender {
     hf_progress progress;
     bool atomic;
     int out_error; /* errno of the ids that could not be printed; 0: all were */
-    uint64_t accepted, unsure, bytes_read;
+    uint64_t accepted, swallowed, unsure, bytes_read;
     hf_enqueue_result *results; /* HF_BATCH_JOBS of them */
     char detail[HF_DETAIL_SIZE];
 } sender;
@@ -246,7 +273,8 @@ static void take_answers(sender *s, const hf_bulk_block *block, hf_err err)
     hf_progress_end(&s->progress); /* the ids may go to the same terminal */
     for (size_t i = 0; i < block->n; i++) {
         hf_err answer = s->results[i].err;
-        s->accepted += is_there(answer);
+        s->swallowed += is_swallowed(&s->results[i]);
+        s->accepted += is_there(answer) && !is_swallowed(&s->results[i]);
         s->unsure += err == HF_UNSURE && answer == HF_UNSURE;
         if (has_id(answer))
             print_id(s->cli, &block->jobs[i], &s->results[i]);
@@ -286,7 +314,7 @@ static int check_bulk_usage(const hf_cli *cli)
         "in",          "at",       "id",           "max-attempts", "timeout",
         "priority",    "keep",     "start-within", "expired",      "on-dead",
         "wait",        "result",   "unique",       "unique-until", "unique-for",
-        "on-conflict", "debounce", "max-wait",     "throttle"};
+        "on-conflict", "debounce", "max-wait",     "throttle",     "replace-dead"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "
@@ -412,6 +440,12 @@ static int read_file(const hf_cli *cli, sender *s, int fd)
         return tell_output(s);
     if (err == HF_CANCEL || (err == HF_OK && hf_stop_asked() != 0))
         return tell_stop(s, err);
+    if (err == HF_OK && s->swallowed != 0)
+        return hf_cli_say(cli, HF_EXIT_TAKEN,
+                          "\"replace_dead\":true in their lines accepts them instead",
+                          "%" PRIu64 " jobs were not accepted, because dead jobs have "
+                          "their ids or unique keys; %" PRIu64 " were accepted",
+                          s->swallowed, s->accepted);
     if (err == HF_OK)
         return HF_EXIT_OK;
     return tell_fault(s, err, detail[0] != '\0' ? detail : s->detail);

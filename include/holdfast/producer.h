@@ -123,6 +123,7 @@ typedef struct hf_job {
                             payload describes the death in JSON. NULL: none */
     bool awaited;        /* hf_job_wait() will ask for its end, which Redis then
                             remembers for a day, also if the job ends before */
+    bool replace_dead;   /* a dead job with this id is removed, and this one accepted */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 
@@ -145,8 +146,10 @@ typedef struct hf_enqueue_result {
                              found; 0: it was not, or an earlier request had done it. Of an
                              awaited job no other job of its id has the same */
     hf_conflict conflict; /* with the holder of its unique key */
-    hf_err holder_state; /* then: HF_EXISTS (it waits), HF_RUNNING, HF_DEAD, HF_PARKED, or
-                            HF_GONE: it has ended, but its unique_for_ms has not */
+    /* With a conflict, the state of the holder; with HF_EXISTS and none, that of the job
+     * with this id: HF_EXISTS (it waits), HF_RUNNING, HF_PARKED; HF_DEAD: no job runs for
+     * this call; HF_GONE: it has ended, but its unique_for_ms has not. Else HF_OK. */
+    hf_err holder_state;
     char holder[HF_ID_SIZE];
 } hf_enqueue_result;
 #define HF_ENQUEUE_RESULT_INIT HF_STRUCT_INIT(hf_enqueue_result)

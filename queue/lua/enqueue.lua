@@ -43,6 +43,7 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 
 local records, times, new, last, taken, soonest, big = {}, {}, 0, '', nil, math.huge, false
 local conflicts, awaited -- no job has a unique key, or is waited for
+local died -- the id of a dead job is taken
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]

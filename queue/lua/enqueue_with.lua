@@ -49,11 +49,18 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
 local options_of, homes, expiring, usual, starting, awaiting = {}, nil, false, true, false, codes
 local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, id, ...}
-local awaited -- {place, accepted, ...}
+local awaited, died -- {place, accepted, ...}; the id of a dead job is taken
+local replaced = {} -- ids of dead jobs
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
   local known = codes and codes[k]
+  if known == IS_DEAD and string.find(record, '^[^\n]*"replace_dead":%s*1') then
+    known, codes[k] = nil, nil
+    if not replaced[id] then
+      replaced[#replaced + 1], replaced[id] = id, true
+    end
+  end
   --- @step "lib/named_twice.lua"
   if not known then
     --- @step "lib/due.lua"
@@ -70,6 +77,13 @@ for k = 1, n do
   end
 end
 --- @step "lib/refused.lua"
+if #replaced > 0 then
+  --- @include "lib/leave.lua"
+  for i = 1, #replaced, 1000 do
+    leave('deleted', { unpack(replaced, i, math.min(i + 999, #replaced)) }, DEAD)
+  end
+  words[2], conflicts = true, {} -- its end is no word on the new one; another job may wait now
+end
 
 -- 2. Put the new ones where they belong.
 --- @step "lib/due_later.lua"

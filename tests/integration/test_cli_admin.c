@@ -349,6 +349,29 @@ static void a_job_that_redis_lost_has_an_unknown_end(void **state)
         strstr(hf_cli_fixture_get(fixture, "log"), "nothing tells how it ended"));
 }
 
+/* ---- ids of dead jobs ---- */
+
+static void a_dead_id_takes_no_job_without_a_word(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"d1", NULL});
+    hf_try_run("enqueue good @ --id d1", 73);
+    assert_string_equal(fixture->out, "");
+    hf_try_has(fixture->err, "not accepted: d1 is dead, and has this id");
+    hf_try_run("enqueue good @ --id d1 --json", 73);
+    hf_try_has(fixture->out, "\"existed\":true,\"state\":\"dead\"");
+    hf_cli_fixture_put(fixture, "some",
+                       "{\"type\":\"good\",\"id\":\"d1\"}\n"
+                       "{\"type\":\"good\",\"id\":\"new\"}\n");
+    hf_try_run("enqueue @ --bulk some", 73);
+    hf_try_has(fixture->err, "1 jobs were not accepted");
+    hf_try_run("enqueue good @ --in 1h --id d1 --replace-dead", 0);
+    assert_true(hf_try_is_in("d1", "delayed"));
+    assert_int_equal(hf_try_figure("default", "dead"), 0);
+    hf_try_run("enqueue good @ --in 1h --id d1 --replace-dead", 0); /* it lives */
+    hf_try_run("doctor @", 0);
+}
+
 /* ---- delete and retry ---- */
 
 static void a_job_is_deleted_only_after_a_yes(void **state)
@@ -602,6 +625,7 @@ int main(void)
         TEST(a_running_job_is_asked_to_end_and_a_waiter_is_told),
         TEST(a_waiter_learns_that_its_job_was_removed),
         TEST(a_job_that_redis_lost_has_an_unknown_end),
+        TEST(a_dead_id_takes_no_job_without_a_word),
         TEST(a_job_is_deleted_only_after_a_yes),
         TEST(a_running_job_is_not_deleted_and_the_way_is_told),
         TEST(a_job_is_retried_whether_it_waits_or_is_dead),

@@ -60,7 +60,7 @@ static void it_tells_of_the_death(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 2);
 }
 
-static void it_is_accepted_once(void **state)
+static void each_death_is_told_once(void **state)
 {
     (void)state;
     put("one", "");
@@ -73,10 +73,37 @@ static void it_is_accepted_once(void **state)
     bury("one"); /* the second death is told as well */
     assert_int_equal(hf_admin_retry(fixture.admin, "q", "one", detail), HF_OK);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, 0), 2);
-    bury("one"); /* but not while the word on the last one is still there */
-    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 2);
-    assert_int_equal(hf_queue_fixture_meta(&fixture, "enqueued"), 3);
+    bury("one"); /* and the third, while the word on the last one is still there */
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 3);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "enqueued"), 4);
     assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one.dead", NULL), HF_OK);
+    claim_one("one.dead.2");
+}
+
+static void another_job_with_its_id_does_not_hide_a_death(void **state)
+{
+    char id[HF_ID_SIZE];
+    (void)state;
+    put("one.dead", "");
+    claim_one("one.dead");
+    bury("one.dead"); /* a dead one */
+    claim_one("one.dead.dead");
+    put("one", "");
+    claim_one("one");
+    bury("one");
+    claim_one("one.dead.2");
+    assert_string_equal(fixture.jobs[0].type, "t.died");
+    memset(id, 'x', sizeof id - 1); /* of a long id, too */
+    id[sizeof id - 1] = '\0';
+    for (int i = 0; i < 2; i++) {
+        put(id, "");
+        claim_one(id);
+        bury(id);
+        assert_int_equal(hf_admin_delete(fixture.admin, "q", id, NULL, detail), HF_OK);
+    }
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, 0), 2);
+    assert_true(strlen(fixture.jobs[0].id) <= HF_NAME_MAX);
+    assert_true(strlen(fixture.jobs[1].id) <= HF_NAME_MAX);
 }
 
 static void a_retry_is_no_death(void **state)
@@ -246,7 +273,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(it_tells_of_the_death),
-        TEST(it_is_accepted_once),
+        TEST(each_death_is_told_once),
+        TEST(another_job_with_its_id_does_not_hide_a_death),
         TEST(a_retry_is_no_death),
         TEST(a_poison_death_is_told),
         TEST(an_expired_death_is_told),

@@ -1,13 +1,17 @@
 -- accepted.lua - the end of a request whose new jobs are in their sets. A step that answers.
 --
 -- Takes records, new: {id, record, ...}; big: one of them is large; soonest: when the first is due; what
--- lib/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then; awaited.
+-- lib/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then; awaited; died.
 if words[2] then -- how an earlier job of this id ended is no word on the new one
   for j = 1, 2 * new, 2 do
     call('DEL', P .. 'ended:' .. records[j])
   end
 end
 --- @step "lib/forget_done.lua"
+if died and ARGV[1] ~= '' and not awaited then -- sent again, it is told again
+  local answer = P .. 'answer:' .. ARGV[1] .. ':' .. ARGV[2]
+  call('SET', answer, cjson.encode({ codes, conflicts or {} }), 'PX', ARGV[4])
+end
 if ARGV[1] ~= '' then
   call('SET', SEEN, highest .. ':' .. bits, 'PX', ARGV[4])
 end

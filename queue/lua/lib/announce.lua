@@ -6,10 +6,21 @@
 --- @include "lib/keeping.lua"
 --- @include "lib/count.lua"
 
--- The id of the job about the death of this id. It has room for a long one: its beginning and its SHA1.
+-- An id for the job about the death of this id: `<id>.dead`, or `<id>.dead.2` and so on where another job has
+-- that. It has room for a long one: its beginning and its SHA1.
 local function id_of_death(id)
-  local about = id .. '.dead'
-  return #about <= 128 and about or string.sub(id, 1, 82) .. '.' .. redis.sha1hex(id) .. '.dead'
+  local tail, n = '.dead', 1
+  while true do
+    local about = id .. tail
+    if #about > 128 then
+      about = string.sub(id, 1, 87 - #tail) .. '.' .. redis.sha1hex(id) .. tail
+    end
+    if call('HEXISTS', JOBS, about) == 0 then
+      return about
+    end
+    n = n + 1
+    tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: so many at most, then a time
+  end
 end
 
 -- The type of the job about a death; nil: there is none. `files`: `on_dead` of meta, false: it has none.
@@ -26,14 +37,14 @@ local function type_about(head, files)
   return type(own) == 'string' and own or nil
 end
 
--- It is accepted in the script in which the job dies, so once for each death, and not again while such
--- a job is there. `head` is the line of the dead job's record. Its own death makes no other: its on_dead
--- is no type.
+-- It is accepted in the script in which the job dies, so once for each death. `head` is the line of the dead
+-- job's record. Its own death makes no other: its on_dead is no type.
 local function announce(id, head, files)
-  local about, payload, kind = id_of_death(id), {}, type_about(head, files)
-  if not kind or call('HGET', JOBS, about) then
+  local payload, kind = {}, type_about(head, files)
+  if not kind then
     return
   end
+  local about = id_of_death(id)
   local names = { 'id', 'type', 'queue', 'reason', 'error', 'attempts' }
   local told = {
     id = id, type = head.type, queue = string.match(P, '{([^}/]*)'), reason = head.reason,

@@ -44,6 +44,7 @@ local OPTIONS = {
   { 'throttle', a_time },
   { 'on_dead', is_type },
   { 'awaited', is_one },
+  { 'replace_dead', is_one },
 }
 
 -- The fields that Holdfast writes itself, and what a caller may have meant.

@@ -67,7 +67,7 @@ if windows > 0 then
 end
 new, first, upto = left, 1, 0
 if is_answer then
-  codes, conflicts = answers, #conflicts_met > 0 and conflicts_met or nil
+  codes, conflicts = answers, #conflicts_met > 0 and conflicts_met or conflicts
   for k = 1, n do
     codes[k] = codes[k] or OK
   end

@@ -21,7 +21,7 @@ end
 
 -- Whether a holder that died in this script has taken this id for the job about its death.
 local function is_taken(id)
-  return string.find(id, '%.dead$') and call('HGET', JOBS, id)
+  return string.find(id, '%.dead[%d%.]*$') and call('HGET', JOBS, id)
 end
 
 -- When a job is due: as it says, or as its debounce says, counted from the first of its jobs.
