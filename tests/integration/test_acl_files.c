@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "lock_scripts.h"
 #include "queue_scripts.h"
 #include "tests/support/cli_fixture.h"
@@ -24,17 +25,27 @@ static void path_of(const char *file, char out[TEXT_SIZE])
     (void)snprintf(out, TEXT_SIZE, HF_TEST_SOURCE "/packaging/acl/%s", file);
 }
 
+/* Its users, turned on in the file, as an administrator does it: `off` becomes `on >pw`.
+ */
 static void begin(const char *file)
 {
-    static const char *const users[] = {"producer", "worker", "reader", "administrator",
-                                        "locks"};
-    static char path[TEXT_SIZE];
+    static char text[4 * TEXT_SIZE], path[TEXT_SIZE];
+    hf_buf on;
     path_of(file, path);
+    const char *at = hf_read_file(path, text, sizeof text);
+    hf_buf_init(&on, 8 * TEXT_SIZE);
+    for (const char *off; (off = strstr(at, " off ")) != NULL;
+         at = off + strlen(" off ")) {
+        hf_buf_add(&on, at, (size_t)(off - at));
+        hf_buf_add(&on, " on >pw ", strlen(" on >pw "));
+    }
+    hf_buf_add(&on, at, strlen(at) + 1);
+    assert_int_equal(hf_buf_err(&on), HF_OK);
+    hf_cli_fixture_put(&cli, "users.acl", on.data);
+    hf_buf_done(&on);
+    hf_cli_fixture_path(&cli, "users.acl", path);
     hf_fixture_stop(redis);
     hf_fixture_start(redis, &(hf_fixture_options){.args = {"--aclfile", path}});
-    for (size_t i = 0; i < HF_COUNT(users); i++)
-        assert_string_equal(
-            hf_fixture_command(redis, "ACL SETUSER holdfast-%s on >pw", users[i]), "OK");
 }
 
 static int up(void **state)
@@ -144,6 +155,61 @@ static void no_user_may_do_anothers_work(void **state)
     run("producer", "lock n -- true", 77);
     run("producer", "queue list", 77);
     run("locks", "enqueue t", 77);
+}
+
+/* Whether a user may do this to a key, by the server's own word. */
+static bool may(const char *user, const char *command)
+{
+    char words[TEXT_SIZE + 64];
+    (void)snprintf(words, sizeof words, "ACL DRYRUN holdfast-%s %s", user, command);
+    return strcmp(hf_fixture_command(redis, words), "OK") == 0;
+}
+
+/* A namespace may begin with the name of another one. */
+static void no_user_reaches_another_namespace(void **state)
+{
+    static const char *const files[] = {"redis-7.acl", "redis-6.2.acl"};
+    static const char *const users[] = {"producer", "worker", "reader", "administrator",
+                                        "locks"};
+    static const char *const keys[] = {"hf:b:{q}:meta", "hf:b:lock:{q}:x",
+                                       "hfb:{q}:meta",  "hf:b:{/}:queues",
+                                       "hf.b:{q}:meta", "other"};
+    (void)state;
+    if (!is_new())
+        skip(); /* it cannot tell */
+    for (size_t i = 0; i < HF_COUNT(files); i++) {
+        begin(files[i]);
+        for (size_t u = 0; u < HF_COUNT(users); u++) {
+            for (size_t k = 0; k < HF_COUNT(keys); k++) {
+                char command[TEXT_SIZE];
+                (void)snprintf(command, sizeof command, "EXISTS %s", keys[k]);
+                if (may(users[u], command))
+                    fail_msg("%s: holdfast-%s may read %s", files[i], users[u], keys[k]);
+                (void)snprintf(command, sizeof command, "DEL %s", keys[k]);
+                if (may(users[u], command))
+                    fail_msg("%s: holdfast-%s may delete %s", files[i], users[u],
+                             keys[k]);
+            }
+        }
+        assert_true(may("administrator", "DEL hf:{q}:meta"));
+        assert_true(may("administrator", "DEL hf:lock:{q}:x"));
+    }
+}
+
+static void a_producer_sees_no_heartbeat(void **state)
+{
+    static const char *const files[] = {"redis-7.acl", "redis-6.2.acl"};
+    (void)state;
+    if (!is_new())
+        skip();
+    for (size_t i = 0; i < HF_COUNT(files); i++) {
+        begin(files[i]);
+        assert_false(may("producer", "GET hf:{/}:worker:host-1-00c0ffee00c0ffee"));
+        assert_false(may("producer", "EXISTS hf:{/}:workers"));
+        assert_false(may("producer", "SET hf:{/}:worker:host-1-00c0ffee00c0ffee x"));
+        assert_true(may("producer", "SADD hf:{/}:queues q"));
+        assert_true(may("producer", "HGET hf:{q/3-8}:meta uses"));
+    }
 }
 
 /* Without it a job would leave its set and not reach another. */
@@ -285,6 +351,8 @@ int main(void)
         CASE(each_user_may_do_its_work),
         CASE(each_user_may_do_its_work_by_the_plain_file),
         CASE(no_user_may_do_anothers_work),
+        CASE(no_user_reaches_another_namespace),
+        CASE(a_producer_sees_no_heartbeat),
         CASE(a_worker_that_lacks_a_command_is_refused_by_name),
         cmocka_unit_test(users_have_the_commands_of_their_scripts),
     };
