@@ -1,6 +1,7 @@
 /* expr.c - see expr.h. */
 #include "cron/expr.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -41,6 +42,8 @@ typedef struct item {
     const field *field;
     char *detail;
     const char *whole; /* the expression */
+    int low, latest;   /* its first value, and the greatest of those of the list, */
+    const char *latest_text, *latest_end; /* which is this one's */
 } item;
 
 static hf_err refuse(const item *it, const char *expected)
@@ -117,6 +120,14 @@ static bool take_last_day(item *it, hf_cron *out)
     return true;
 }
 
+/* It would take the first value alone. */
+static hf_err refuse_step(const item *it, int n)
+{
+    char expected[WORD_MAX];
+    (void)snprintf(expected, sizeof expected, "a step of at most %d", n);
+    return refuse(it, expected);
+}
+
 /* One of a list: '*', N, N-M, each with an optional step, or one of the special days. */
 static hf_err take_item(item *it, hf_cron *out, uint64_t *bits)
 {
@@ -142,6 +153,10 @@ static hf_err take_item(item *it, hf_cron *out, uint64_t *bits)
         high = low;
     if (low > high)
         return refuse(it, "a range that rises");
+    int n = high - low + 1 - (star && it->field == &fields[WEEKDAY]); /* 7 is 0 */
+    if (step > n)
+        return refuse_step(it, n);
+    it->low = low;
     for (int value = low; value <= high; value += step) {
         *bits |= UINT64_C(1) << value;
         if (step > high)
@@ -157,10 +172,42 @@ static hf_err take_field(item *it, hf_cron *out, uint64_t *bits)
         const char *comma = memchr(at, ',', (size_t)(end - at));
         it->text = it->at = at;
         it->end = comma != NULL ? comma : end;
+        it->low = 0;
         hf_err err = take_item(it, out, bits);
+        if (err == HF_OK && it->low > it->latest) {
+            it->latest = it->low;
+            it->latest_text = it->text;
+            it->latest_end = it->end;
+        }
         if (err != HF_OK || comma == NULL)
             return err;
     }
+}
+
+/* The last day that one of these months has. */
+static int last_day_of(uint64_t months)
+{
+    static const int longest[] = {0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int last = 0;
+    for (int month = 1; month <= 12; month++)
+        if ((months >> month & 1) != 0 && longest[month] > last)
+            last = longest[month];
+    return last;
+}
+
+/* A day in months that have no such day. */
+static hf_err check_days(const item *day, uint64_t months)
+{
+    item it = *day;
+    char expected[2 * WORD_MAX];
+    int last = last_day_of(months);
+    if (day->latest <= last)
+        return HF_OK;
+    it.text = day->latest_text;
+    it.end = day->latest_end;
+    (void)snprintf(expected, sizeof expected, "a day that its months have, at most %d",
+                   last);
+    return refuse(&it, expected);
 }
 
 /* The short forms of crontab(5). */
@@ -207,13 +254,23 @@ hf_err hf_cron_parse(hf_cron *out, const char *text, char detail[HF_DETAIL_SIZE]
     size_t first = FIELDS - n;
     if (first == 0)
         bits[SECOND] = 0;
+    item day_item = {.text = text};
     for (size_t i = 0; i < n; i++) {
-        item it = {starts[i],          starts[i], starts[i] + lens[i],
-                   &fields[first + i], detail,    text};
+        item it = {.text = starts[i],
+                   .at = starts[i],
+                   .end = starts[i] + lens[i],
+                   .field = &fields[first + i],
+                   .detail = detail,
+                   .whole = text};
         hf_err err = take_field(&it, out, &bits[first + i]);
         if (err != HF_OK)
             return err;
+        if (first + i == DAY)
+            day_item = it;
     }
+    hf_err err = check_days(&day_item, bits[MONTH]);
+    if (err != HF_OK)
+        return err;
     const char *minute = starts[MINUTE - first], *hour = starts[HOUR - first];
     const char *day = starts[DAY - first], *weekday = starts[WEEKDAY - first];
     out->seconds = bits[SECOND];
@@ -364,4 +421,91 @@ bool hf_cron_next(const hf_cron *cron, const hf_zone *zone, int64_t after_s,
     if (cron->real_time)
         return next_real_time(cron, zone, after_s, limit, out_s);
     return next_fixed(cron, zone, after_s, limit, out_s);
+}
+
+/* ---- how many there are ---- */
+
+static int64_t below(uint64_t bits, int n)
+{
+    return __builtin_popcountll(n > 63 ? bits : bits & ((UINT64_C(1) << n) - 1));
+}
+
+/* Times of day before `end`, in seconds. */
+static int64_t count_times(const hf_cron *cron, int end)
+{
+    int hour = end / 3600, minute = end / 60 % 60, second = end % 60;
+    int64_t a_minute = below(cron->seconds, 60);
+    int64_t an_hour = below(cron->minutes, 60) * a_minute;
+    int64_t n = below(cron->hours, hour) * an_hour;
+    if ((cron->hours >> hour & 1) == 0)
+        return n;
+    n += below(cron->minutes, minute) * a_minute;
+    return n + ((cron->minutes >> minute & 1) != 0 ? below(cron->seconds, second) : 0);
+}
+
+/* Times of the local clock with from <= time < until. */
+static int64_t count_local(const hf_cron *cron, int64_t from, int64_t until)
+{
+    int64_t n = 0;
+    for (int64_t day = hf_days_of_seconds(from); day * HF_DAY_S < until; day++) {
+        int64_t begin = day * HF_DAY_S;
+        if (!day_matches(cron, day))
+            continue;
+        int first = from > begin ? (int)(from - begin) : 0;
+        int end = (int)(smaller(until, begin + HF_DAY_S) - begin);
+        n += count_times(cron, end) - count_times(cron, first);
+    }
+    return n;
+}
+
+static int64_t count_real_time(const hf_cron *cron, const hf_zone *zone, int64_t after,
+                               int64_t limit)
+{
+    int64_t n = 0;
+    for (int64_t t = after + 1; t < limit;) {
+        hf_zone_span span = hf_zone_span_at(zone, t);
+        int64_t until = smaller(span.until, limit);
+        n += count_local(cron, t + span.offset, until + span.offset);
+        t = until;
+    }
+    return n;
+}
+
+/* As next_fixed(). */
+static int64_t count_fixed(const hf_cron *cron, const hf_zone *zone, int64_t after,
+                           int64_t limit)
+{
+    int64_t t = after - HF_DAY_S, n = 0, tick;
+    int64_t seen = t + hf_zone_span_at(zone, t).offset;
+    while (t < limit) {
+        hf_zone_span span = hf_zone_span_at(zone, t);
+        int64_t until = smaller(span.until, limit);
+        int64_t begin = t + span.offset;
+        if (begin - seen >= JUMP_S || seen - begin > JUMP_S)
+            seen = begin;
+        if (begin > seen) {
+            bool missed = t > after && next_local(cron, seen, begin, &tick);
+            n += missed;
+            seen = begin + missed; /* a time that is right behind the gap is this tick */
+        }
+        int64_t from = after + 1 + span.offset;
+        if (from < seen)
+            from = seen;
+        if (from < until + span.offset)
+            n += count_local(cron, from, until + span.offset);
+        if (seen < until + span.offset)
+            seen = until + span.offset;
+        t = until;
+    }
+    return n;
+}
+
+int64_t hf_cron_count(const hf_cron *cron, const hf_zone *zone, int64_t after_s,
+                      int64_t until_s)
+{
+    int64_t limit = smaller(until_s, HF_TIME_MAX_MS / 1000) + 1;
+    if (after_s >= limit)
+        return 0;
+    return cron->real_time ? count_real_time(cron, zone, after_s, limit)
+                           : count_fixed(cron, zone, after_s, limit);
 }

@@ -42,4 +42,9 @@ HF_MUSTCHECK hf_err hf_cron_parse(hf_cron *out, const char *text,
 bool hf_cron_next(const hf_cron *cron, const hf_zone *zone, int64_t after_s,
                   int64_t *out_s);
 
+/* How many ticks there are after a time until another one. The time that it takes grows
+ * with the number of days, not of ticks. */
+int64_t hf_cron_count(const hf_cron *cron, const hf_zone *zone, int64_t after_s,
+                      int64_t until_s);
+
 #endif

@@ -3,7 +3,7 @@
 
 #include "holdfast/producer.h"
 
-enum { STEP_BACK_MS = 3 * 3600 * 1000, COUNT_MAX = 10000 };
+enum { STEP_BACK_MS = 3 * 3600 * 1000 };
 
 static int64_t floor_s(int64_t ms)
 {
@@ -60,12 +60,39 @@ static size_t newest(const hf_ticks *ticks, int64_t from_ms, int64_t now_ms, siz
     }
 }
 
+/* Periods that have begun by then. */
+static int64_t periods(const hf_ticks *ticks, int64_t until_ms)
+{
+    return until_ms < ticks->start_ms
+               ? 0
+               : (until_ms - ticks->start_ms) / ticks->every_ms + 1;
+}
+
 static int64_t count(const hf_ticks *ticks, int64_t from_ms, int64_t now_ms)
 {
-    int64_t n = 0, at = from_ms;
-    while (n < COUNT_MAX && hf_ticks_next(ticks, at, &at) && at <= now_ms)
-        n++;
-    return n;
+    if (ticks->start_ms != 0 && from_ms < ticks->start_ms)
+        from_ms = ticks->start_ms - 1;
+    if (ticks->end_ms != 0 && now_ms > ticks->end_ms)
+        now_ms = ticks->end_ms;
+    if (from_ms >= now_ms)
+        return 0;
+    if (ticks->every_ms != 0)
+        return periods(ticks, now_ms) - periods(ticks, from_ms);
+    return hf_cron_count(&ticks->cron, ticks->zone, floor_s(from_ms), floor_s(now_ms));
+}
+
+/* Until when ticks are decided on. If the clock was set back, fixed times do not repeat,
+ * unless it was by more than 3 hours. What follows real time goes on: the first tick
+ * after now may have been there, so it counts as decided on, and the next one comes. */
+static int64_t decided_until(const hf_ticks *ticks, int64_t from_ms, int64_t now_ms)
+{
+    int64_t first_ms;
+    if (from_ms <= now_ms || from_ms - now_ms > STEP_BACK_MS)
+        return now_ms;
+    bool real_time = ticks->every_ms != 0 || ticks->cron.real_time;
+    if (real_time && hf_ticks_next(ticks, now_ms, &first_ms) && first_ms < from_ms)
+        return first_ms;
+    return from_ms;
 }
 
 void hf_ticks_decide(const hf_ticks *ticks, hf_missed missed, int64_t catch_up_ms,
@@ -73,8 +100,7 @@ void hf_ticks_decide(const hf_ticks *ticks, hf_missed missed, int64_t catch_up_m
 {
     out->n = 0;
     out->dropped = 0;
-    out->from_ms =
-        from_ms > now_ms && from_ms - now_ms <= STEP_BACK_MS ? from_ms : now_ms;
+    out->from_ms = decided_until(ticks, from_ms, now_ms);
     if (!hf_ticks_next(ticks, out->from_ms, &out->next_ms))
         out->next_ms = 0;
     int64_t all = count(ticks, from_ms, now_ms);

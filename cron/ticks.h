@@ -30,14 +30,14 @@ bool hf_ticks_next(const hf_ticks *ticks, int64_t after_ms, int64_t *out_ms);
 typedef struct hf_ticks_due {
     size_t n;
     int64_t at_ms[HF_TICKS_MAX]; /* for which there are jobs, rising */
-    int64_t dropped;             /* how many there are not for; a long list is not counted
-                                    to its end */
+    int64_t dropped;             /* how many there are not for */
     int64_t from_ms;             /* all ticks until then are decided on */
     int64_t next_ms;             /* the first one after it; 0: none */
 } hf_ticks_due;
 
 /* Decides on the ticks after from_ms until now_ms. A from_ms in the future says that the
- * clock was set back: nothing repeats, unless it was by more than 3 hours. */
+ * clock was set back: then fixed times do not repeat, unless it was by more than 3 hours;
+ * `every`, and an expression that follows real time, go on after a period. */
 void hf_ticks_decide(const hf_ticks *ticks, hf_missed missed, int64_t catch_up_ms,
                      int64_t from_ms, int64_t now_ms, hf_ticks_due *out);
 

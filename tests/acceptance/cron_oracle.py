@@ -144,8 +144,9 @@ def random_item(rng, field):
     if kind < 0.55:
         return str(one())
     a, b = sorted((one(), one()))
-    step = rng.randint(1, max(2, (high - low) // 2))
-    return rng.choice([f"{a}-{b}", f"{a}-{b}/{step}", f"{a}/{step}", f"*/{step}", f"{a}-{a}/{step}"])
+    step = lambda n: rng.randint(1, max(1, min(n, (high - low) // 2)))  # of n values
+    return rng.choice([f"{a}-{b}", f"{a}-{b}/{step(b - a + 1)}", f"{a}/{step(high - a + 1)}",
+                       f"*/{step(high - low)}", f"{a}-{a}/1"])
 
 
 def random_expression(rng):
@@ -159,7 +160,15 @@ def random_expression(rng):
             words.append(rng.choice(["0", "1", "2", "3", "0-3", "1,2", "23", "22-23", "0/2", "*/3"]))
         else:
             words.append(",".join(random_item(rng, field) for _ in range(rng.choice([1, 1, 1, 2, 3]))))
-    return " ".join(words)
+    text = " ".join(words)
+    return text if has_its_days(text) else random_expression(rng)
+
+
+def has_its_days(text):
+    """Whether a month of it has each of its days; else it is refused."""
+    last = max({2: 29, 4: 30, 6: 30, 9: 30, 11: 30}.get(month, 31) for month in Expression(text).sets["month"])
+    firsts = [item.split("-")[0].split("/")[0] for item in text.split()[2].split(",")]
+    return all(int(first) <= last for first in firsts if first.isdigit())
 
 
 def expressions(seed, n):

@@ -50,6 +50,8 @@ class Decision:
     def __init__(self, head, since, now):
         ticks = Ticks(head)
         self.since = after_step_back(since, now)
+        if self.since > now:  # it goes on after a period: the first tick from now on may have been there
+            self.since = min(self.since, ticks.next(now) or self.since)
         all = ticks.between(since, now)
         missed = head.get("missed", "once")
         if missed == "all":
@@ -295,7 +297,7 @@ class Schedules:
                 else:
                     del self.all[id]
                     self.counts["ended"] += 1
-        if self.now < self.high - STEP_BACK:  # all is reckoned anew
+        if self.now < self.high:  # all is reckoned anew
             self.high = self.now
             self.counts["reckoned anew"] += 1
             for one in self.all.values():

@@ -148,18 +148,83 @@ static void no_more_than_a_thousand_are_made_up_for(void **state)
     assert_int_equal(due.at_ms[0], due.at_ms[HF_TICKS_MAX - 1] - 999 * 1000);
 }
 
-static void nothing_repeats_after_a_step_back_of_up_to_three_hours(void **state)
+/* Fixed hours. */
+static void no_fixed_time_repeats_after_a_step_back_of_up_to_three_hours(void **state)
 {
-    hf_ticks ticks = each_minute();
+    hf_ticks ticks = {.every_ms = 0};
     (void)state;
+    assert_int_equal(hf_cron_parse(&ticks.cron, "0 9-12 * * *", NULL), HF_OK);
     decide(&ticks, HF_MISSED_ALL, NOON, NOON - 3 * HOUR_MS);
     assert_int_equal(due.n, 0);
     assert_int_equal(due.from_ms, NOON);
-    assert_int_equal(due.next_ms, NOON + MINUTE_MS);
+    assert_int_equal(due.next_ms, NOON + 21 * HOUR_MS);
     decide(&ticks, HF_MISSED_ALL, NOON, NOON - 3 * HOUR_MS - 1);
     assert_int_equal(due.n, 0);
     assert_int_equal(due.from_ms, NOON - 3 * HOUR_MS - 1);
     assert_int_equal(due.next_ms, NOON - 3 * HOUR_MS);
+}
+
+/* A period, and fields that begin with '*'. */
+static void what_follows_real_time_goes_on_after_a_step_back(void **state)
+{
+    hf_ticks periods = {.every_ms = MINUTE_MS}, fields = each_minute();
+    const hf_ticks *each[] = {&periods, &fields};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(each); i++) {
+        decide(each[i], HF_MISSED_ALL, NOON, NOON - 3 * HOUR_MS);
+        assert_int_equal(due.n, 0);
+        assert_int_equal(due.dropped, 0);
+        assert_int_equal(due.next_ms, NOON - 3 * HOUR_MS + 2 * MINUTE_MS);
+        /* Less than a period: the tick that was there does not repeat. */
+        decide(each[i], HF_MISSED_ALL, NOON + 100, NOON - 100);
+        assert_int_equal(due.n, 0);
+        assert_int_equal(due.next_ms, NOON + MINUTE_MS);
+    }
+}
+
+/* Against a walk from tick to tick, around the changes of a clock. */
+static void ticks_are_counted_as_they_come(void **state)
+{
+    static const char *const texts[] = {"* * * * * *",    "*/7 3 * * *",    "30 2 * * *",
+                                        "0,30 1-3 * * 0", "0 */5 29 2 *",   "15 0 L * *",
+                                        "0 0 13 * 5",     "59 59 23 * * *", "0 3 * * *"};
+    char detail[HF_DETAIL_SIZE];
+    hf_zone *zone;
+    (void)state;
+    if (hf_zone_open(&zone, "Europe/Berlin", detail) != HF_OK)
+        skip();
+    for (size_t i = 0; i < HF_COUNT(texts); i++) {
+        hf_cron cron;
+        assert_int_equal(hf_cron_parse(&cron, texts[i], detail), HF_OK);
+        /* Two days around the last Sundays of March and October 2026. */
+        static const int64_t froms[] = {1774655999, 1774731600, 1792799999, 1792890000};
+        for (size_t k = 0; k < 2 * HF_COUNT(froms); k++) {
+            int64_t from = froms[k / 2], at = from, n = 0;
+            int64_t until = from + (k % 2 == 0 ? 2 * 86400 : 5000);
+            while (hf_cron_next(&cron, zone, at, &at) && at <= until)
+                n++;
+            assert_int_equal(hf_cron_count(&cron, zone, from, until), n);
+        }
+    }
+    hf_zone_free(zone);
+}
+
+static void all_missed_ticks_are_counted(void **state)
+{
+    hf_ticks ticks = {.every_ms = 100};
+    (void)state;
+    decide(&ticks, HF_MISSED_ONCE, NOON, NOON + 365 * DAY_MS);
+    assert_int_equal(due.n, 1);
+    assert_int_equal(due.dropped, INT64_C(365) * 864000 - 1);
+    ticks.every_ms = 0;
+    assert_int_equal(hf_cron_parse(&ticks.cron, "* * * * * *", NULL), HF_OK);
+    decide(&ticks, HF_MISSED_ONCE, NOON, NOON + 400 * 365 * DAY_MS);
+    assert_int_equal(due.dropped, INT64_C(400) * 365 * 86400 - 1);
+    ticks.start_ms = NOON + DAY_MS;
+    ticks.end_ms = NOON + 3 * DAY_MS;
+    decide(&ticks, HF_MISSED_SKIP, NOON, NOON + 9 * DAY_MS);
+    assert_int_equal(due.n, 0);
+    assert_int_equal(due.dropped, 2 * 86400 + 1);
 }
 
 static void a_schedule_that_has_ended_has_no_next_tick(void **state)
@@ -181,7 +246,10 @@ int main(void)
         cmocka_unit_test(a_tick_that_is_on_time_is_taken_by_each_rule),
         cmocka_unit_test(after_an_outage_of_three_days_each_rule_takes_its_own),
         cmocka_unit_test(no_more_than_a_thousand_are_made_up_for),
-        cmocka_unit_test(nothing_repeats_after_a_step_back_of_up_to_three_hours),
+        cmocka_unit_test(no_fixed_time_repeats_after_a_step_back_of_up_to_three_hours),
+        cmocka_unit_test(what_follows_real_time_goes_on_after_a_step_back),
+        cmocka_unit_test(ticks_are_counted_as_they_come),
+        cmocka_unit_test(all_missed_ticks_are_counted),
         cmocka_unit_test(a_schedule_that_has_ended_has_no_next_tick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

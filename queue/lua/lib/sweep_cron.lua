@@ -25,11 +25,11 @@ local function sweep_named()
   end
 end
 
--- After a step back by more than 3 hours all next ticks are reckoned anew: they are due now, and the
--- worker sees that their last ticks are in the future.
+-- After a step back of this clock all next ticks are reckoned anew: they are due now, and the worker sees that
+-- their last ticks are in the future (cron/ticks.c).
 local function sweep_future()
   local high = tonumber(call('HGET', META, 'cron_high') or 0)
-  if now >= high - STEP_BACK_MS then
+  if now >= high then
     return
   end
   local ids = call('ZRANGEBYSCORE', CRON_NEXT, '(' .. stamp, '+inf', 'LIMIT', 0, 1000)
