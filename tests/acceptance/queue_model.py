@@ -1110,7 +1110,7 @@ class Queue:
         if state == "done":
             rows = [Page([id, ended, self.kept.jobs[id][2].partition("\n")[0] + "\n"])
                     for ended, id in self.kept.oldest(self.now)]
-        return [OK, self.now, "", *rows]
+        return [OK, self.now, "", ANY, *rows]
 
     def ended_word(self, id):
         at = self.ended.get(id)
