@@ -47,12 +47,11 @@ typedef struct hf_config_handler {
     char **exec;        /* ends with NULL */
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
-    char **env;           /* ends with NULL; NULL: none */
-    char *cwd;            /* NULL: the worker's */
-    int64_t max_attempts; /* 0: that of `retry` */
-    int64_t keep_ms;      /* 0: not at all */
-    bool has_keep;        /* the file names it, else it is that of the queue */
-    int64_t contract;
+    char **env;            /* ends with NULL; NULL: none */
+    char *cwd;             /* NULL: the worker's */
+    int64_t max_attempts;  /* 0: that of `retry` */
+    int64_t keep_ms;       /* 0: not at all */
+    bool has_keep;         /* the file names it, else it is that of the queue */
     int64_t logs;          /* 0: no, 1: yes */
     int64_t result_stdout; /* as `logs` */
     char *on_dead;         /* NULL: the queue's */

@@ -203,7 +203,6 @@ void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
         .keep_ms = !handler->has_keep      ? 0
                    : handler->keep_ms == 0 ? HF_KEEP_NONE
                                            : handler->keep_ms,
-        .contract = (uint32_t)handler->contract,
         .logs = handler->logs != 0,
         .result_stdout = handler->result_stdout != 0,
         .on_dead = handler->on_dead,

@@ -457,15 +457,6 @@ static const hf_key keys[] = {
      .reload = true,
      .help = "the type of a job that is enqueued when one of its jobs dies, unless the "
              "job names one"},
-    {.path = "handlers[].contract",
-     HF_KEY_INTEGER,
-     HANDLER(contract),
-     .min = 1,
-     .max = 2,
-     .preset = "1",
-     .reload = true,
-     .help = "what the program writes to its descriptor: 1: its verdict, one line; 2: "
-             "lines while it runs"},
     {.path = "handlers[].logs",
      HF_KEY_CHOICE,
      HANDLER(logs),

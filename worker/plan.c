@@ -91,17 +91,12 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
         (void)hf_plan_refuse(detail, "an argv with a program", NULL);
         return HF_INVALID;
     }
-    char found[24];
-    snprintf(found, sizeof found, "%u", program->contract);
-    if (program->contract > HF_CONTRACT_LAST)
-        return hf_plan_refuse(detail, "contract 1 or 2", found);
     if (program->on_dead != NULL && !hf_name_ok(program->on_dead))
         return hf_plan_refuse(detail, ON_DEAD_RULE, program->on_dead);
     hf_err err = new_handler(&handler, program->type, detail);
     if (err != HF_OK)
         return err;
     handler->program = *program;
-    handler->program.contract = or_default(program->contract, 1);
     handler->program.type = handler->type;
     handler->program.argv = handler->program.env = NULL;
     handler->program.grace_ms = program->grace_ms == 0 ? 5000 : program->grace_ms;
@@ -155,7 +150,6 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
            a->timeout_ms == b->timeout_ms && a->max_attempts == b->max_attempts &&
            a->keep_ms == b->keep_ms && strcmp(a->on_dead, b->on_dead) == 0 &&
            a->program.grace_ms == b->program.grace_ms &&
-           a->program.contract == b->program.contract &&
            a->program.logs == b->program.logs &&
            a->program.result_stdout == b->program.result_stdout &&
            same_text(a->program.cwd, b->program.cwd) &&

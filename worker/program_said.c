@@ -36,7 +36,6 @@ typedef struct raw {
 /* What was named again has the last value. */
 typedef struct members {
     raw of[KEYS];
-    bool twice;
     char fault[FAULT_SIZE];
 } members;
 
@@ -62,7 +61,7 @@ static const char *split(members *m, const char *text, size_t len)
     hf_json_fault fault;
     hf_json_scan scan;
     hf_json_member member;
-    *m = (members){.twice = false};
+    *m = (members){.fault = ""};
     if (!hf_json_check(text, len, &fault)) {
         (void)snprintf(m->fault, sizeof m->fault, "expected %s behind %zu bytes",
                        fault.expected, fault.at);
@@ -75,7 +74,6 @@ static const char *split(members *m, const char *text, size_t len)
         int i = key_of(&member);
         if (i == KEYS)
             continue;
-        m->twice |= m->of[i].ptr != NULL;
         m->of[i] = (raw){member.value, member.value_len};
     }
     return NULL;
@@ -166,34 +164,7 @@ static const char *read_verdict(hf_verdict_line *out, const members *m)
     return bad;
 }
 
-static void set_bad(hf_verdict_line *out, const char *why)
-{
-    *out = (hf_verdict_line){.has_verdict = false};
-    snprintf(out->error, sizeof out->error, "the verdict line is not valid: %s", why);
-}
-
-bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len)
-{
-    members m;
-    *out = (hf_verdict_line){.has_verdict = false};
-    const char *newline = len == 0 ? NULL : memchr(text, '\n', len);
-    if (newline != NULL)
-        len = (size_t)(newline - text);
-    if (len == 0)
-        return true;
-    if (len > HF_VERDICT_LINE_MAX) {
-        set_bad(out, "it is too long");
-        return false;
-    }
-    const char *bad = split(&m, text, len);
-    if (bad == NULL)
-        bad = m.twice ? "expected each key once" : read_verdict(out, &m);
-    if (bad != NULL)
-        set_bad(out, bad);
-    return bad == NULL;
-}
-
-/* ---- contract 2: one line ---- */
+/* ---- one line ---- */
 
 /* Mistakes of a program, each told once. */
 typedef enum fault_kind {
@@ -360,7 +331,7 @@ static void take_line(hf_said *said, const char *text, size_t len, bool whole)
     free(l.checkpoint);
 }
 
-/* ---- contract 2: lines in pieces ---- */
+/* ---- lines in pieces ---- */
 
 static void take_piece(hf_said *said, const char *bytes, size_t len, bool ends)
 {
@@ -382,7 +353,7 @@ static void take_piece(hf_said *said, const char *bytes, size_t len, bool ends)
         take_line(said, said->line.data, said->line.len, true);
 }
 
-static void feed_lines(hf_said *said, const char *bytes, size_t len)
+void hf_said_feed(hf_said *said, const char *bytes, size_t len)
 {
     while (len > 0) {
         const char *newline = memchr(bytes, '\n', len);
@@ -398,17 +369,14 @@ static void feed_lines(hf_said *said, const char *bytes, size_t len)
     }
 }
 
-/* ---- for both ---- */
+/* ---- its life ---- */
 
-void hf_said_init(hf_said *said, unsigned contract,
-                  void (*on_news)(const hf_said_news *news, void *arg),
+void hf_said_init(hf_said *said, void (*on_news)(const hf_said_news *news, void *arg),
                   void (*on_fault)(const char *text, void *arg), void *arg)
 {
-    bool one = contract < 2;
-    *said = (hf_said){
-        .contract = contract, .on_news = on_news, .on_fault = on_fault, .arg = arg};
+    *said = (hf_said){.on_news = on_news, .on_fault = on_fault, .arg = arg};
     hf_buf_init(&said->output, HF_PROGRAM_RESULT_MAX);
-    hf_buf_init(&said->line, one ? HF_VERDICT_LINE_MAX + 1 : HF_PROGRAM_SAID_MAX);
+    hf_buf_init(&said->line, HF_PROGRAM_SAID_MAX);
 }
 
 void hf_said_done(hf_said *said)
@@ -416,16 +384,6 @@ void hf_said_done(hf_said *said)
     hf_buf_done(&said->line);
     hf_buf_done(&said->output);
     free(said->result);
-}
-
-void hf_said_feed(hf_said *said, const char *bytes, size_t len)
-{
-    if (said->contract >= 2) {
-        feed_lines(said, bytes, len);
-        return;
-    }
-    size_t room = said->line.max - said->line.len;
-    hf_buf_add(&said->line, bytes, len < room ? len : room);
 }
 
 void hf_said_output(hf_said *said, const char *bytes, size_t len)
@@ -449,19 +407,9 @@ static void take_output(hf_said *said)
     said->result_is_json = false;
 }
 
-static void end_lines(hf_said *said)
-{
-    if (said->contract >= 2) {
-        if (!said->skips && said->line.len > 0)
-            take_line(said, said->line.data, said->line.len, false);
-        return;
-    }
-    /* Of a line that is not valid the text names the mistake. */
-    (void)hf_verdict_line_read(&said->verdict, said->line.data, said->line.len);
-}
-
 void hf_said_end(hf_said *said)
 {
-    end_lines(said);
+    if (!said->skips && said->line.len > 0)
+        take_line(said, said->line.data, said->line.len, false);
     take_output(said);
 }

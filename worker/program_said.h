@@ -1,13 +1,11 @@
-/* program_said.h - what a program says on its descriptor, in lines of JSON. Pure: no
- * descriptors.
+/* program_said.h - descriptor lines: what a program says on its descriptor, in lines of
+ * JSON. Pure: no descriptors.
  *
- * Contract 1: one line, read when the program has ended: its verdict. A newline may be
- * missing, and what follows the first one is ignored.
- *
- * Contract 2: any number of lines while it runs, each taken when it is whole. Of each key
- * the last one counts. A line that is too long or not valid is ignored as a whole, and
- * the first of its kind is told. At the end a line with a verdict may lack its newline;
- * any other such line is ignored, because it may be the beginning of a longer one. */
+ * It writes any number of lines while it runs, and each is taken when it is whole. Of
+ * each key the last one counts. A line that is too long or not valid is ignored as a
+ * whole, and the first of its kind is told. At the end a line with a verdict may lack its
+ * newline; any other such line is ignored, because it may be the beginning of a longer
+ * one. */
 #ifndef HF_WORKER_PROGRAM_SAID_H
 #define HF_WORKER_PROGRAM_SAID_H
 
@@ -20,10 +18,8 @@
 
 enum {
     HF_PROGRAM_ERROR_MAX = 4096,      /* bytes of an error text */
-    HF_VERDICT_LINE_MAX = 16 << 10,   /* bytes of the line of contract 1 */
-    HF_PROGRAM_SAID_MAX = 128 << 10,  /* bytes of a line of contract 2 */
+    HF_PROGRAM_SAID_MAX = 128 << 10,  /* bytes of a line */
     HF_PROGRAM_RESULT_MAX = 64 << 10, /* bytes of a result */
-    HF_CONTRACT_LAST = 2
 };
 
 /* {"verdict":"done|retry|dead|release|cancel","in":"30s","error":"..."}; each may be
@@ -36,10 +32,6 @@ typedef struct hf_verdict_line {
     char error[HF_PROGRAM_ERROR_MAX + 1];
 } hf_verdict_line;
 
-/* Reads the first line of the text; blank text is a line that says nothing. False: it is
- * no such line, `error` says why and nothing else is set. */
-bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len);
-
 /* What one line says beside a verdict. All borrowed. */
 typedef struct hf_said_news {
     bool has_progress;
@@ -50,11 +42,10 @@ typedef struct hf_said_news {
 } hf_said_news;
 
 typedef struct hf_said {
-    hf_verdict_line verdict; /* as of now; contract 1: after hf_said_end() */
+    hf_verdict_line verdict; /* as of now */
     char *result;            /* owned; NULL: none */
     size_t result_len;
     bool result_is_json;
-    unsigned contract;
     void (*on_news)(const hf_said_news *news, void *arg);
     void (*on_fault)(const char *text, void *arg); /* once for each kind */
     void *arg;
@@ -64,8 +55,7 @@ typedef struct hf_said {
     unsigned faults; /* kinds that were told */
 } hf_said;
 
-void hf_said_init(hf_said *said, unsigned contract,
-                  void (*on_news)(const hf_said_news *news, void *arg),
+void hf_said_init(hf_said *said, void (*on_news)(const hf_said_news *news, void *arg),
                   void (*on_fault)(const char *text, void *arg), void *arg);
 void hf_said_done(hf_said *said);
 

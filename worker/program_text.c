@@ -69,12 +69,9 @@ static hf_err split(hf_program_env *env)
 hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
                            const hf_program_job *job)
 {
-    bool second = spec->contract >= 2;
     hf_buf_init(&env->text, TEXT_MAX);
-    add_text(env, "HOLDFAST_CONTRACT", second ? "2" : "1");
     add_text(env, "HOLDFAST_VERDICT_FD", "3");
-    if (second)
-        add_text(env, "HOLDFAST_CHECKPOINT_FD", "4");
+    add_text(env, "HOLDFAST_CHECKPOINT_FD", "4");
     add_text(env, "HOLDFAST_JOB_ID", job->id);
     add_text(env, "HOLDFAST_TYPE", job->type);
     add_text(env, "HOLDFAST_QUEUE", job->queue);

@@ -36,7 +36,7 @@ typedef struct hf_programs_opts {
     void (*on_line)(void *job_arg, int stream, const char *text, size_t len, void *arg);
     /* Bytes of its outputs as they come. May be NULL. */
     void (*on_output)(void *job_arg, const char *bytes, size_t len, void *arg);
-    /* What it says by contract 2, beside its verdict and its result. May be NULL. */
+    /* What its lines say beside its verdict and its result. May be NULL. */
     void (*on_news)(void *job_arg, const hf_said_news *news, void *arg);
     /* Some of a program's processes may not be signalled: they became another user. Once
      * for each program, with the `arg` of hf_programs_start(). May be NULL. */

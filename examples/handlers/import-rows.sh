@@ -1,5 +1,5 @@
 #!/bin/sh
-# Imports 20 rows, and goes on where an earlier run stopped: contract 2 of docs/programs.md.
+# Imports 20 rows, and goes on where an earlier run stopped (descriptor lines, docs/programs.md).
 row=$(cat <&"$HOLDFAST_CHECKPOINT_FD")
 while [ "${row:=0}" -lt 20 ]; do
     row=$((row + 1))

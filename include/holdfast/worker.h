@@ -84,11 +84,10 @@ typedef struct hf_worker_queue {
 
 /* A program that handles one type of job. It reads the payload from its standard input.
  * Its environment has HOLDFAST_JOB_ID, _TYPE, _QUEUE, _ATTEMPT, _FENCE,
- * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _VERDICT_FD and
- * HOLDFAST_CONTRACT. Exit status 0 means done, 65 dead, any other retry. With contract 1
- * it may write one line, its verdict, to the descriptor HOLDFAST_VERDICT_FD. With
- * contract 2 it may write lines while it runs, and reads the checkpoint of an earlier run
- * from HOLDFAST_CHECKPOINT_FD (docs/programs.md). */
+ * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _VERDICT_FD and _CHECKPOINT_FD.
+ * Exit status 0 means done, 65 dead, any other retry. It may write lines to the
+ * descriptor HOLDFAST_VERDICT_FD while it runs, such as its verdict, and reads the
+ * checkpoint of an earlier run from HOLDFAST_CHECKPOINT_FD (docs/programs.md). */
 typedef struct hf_program {
     size_t size;             /* HF_PROGRAM_INIT */
     const char *type;        /* "*": every type without a handler of its own */
@@ -100,12 +99,11 @@ typedef struct hf_program {
     uint32_t grace_ms;      /* from TERM to KILL at the time-out; default 5000 */
     uint32_t max_attempts;  /* 0: as in the worker's options */
     uint32_t unused;
-    int64_t keep_ms;   /* how long its jobs are kept when they are done; 0: as long as the
-                          queue says; HF_KEEP_NONE */
-    uint32_t contract; /* 1 or 2; default 1 */
-    bool logs;         /* Redis keeps its outputs, as the lines of hf_run_log() */
+    int64_t keep_ms; /* how long its jobs are kept when they are done; 0: as long as the
+                        queue says; HF_KEEP_NONE */
+    bool logs;       /* Redis keeps its outputs, as the lines of hf_run_log() */
     bool result_stdout; /* its standard output is the result, and is not logged */
-    bool unused_too[2];
+    bool unused_too[6];
     const char *on_dead; /* the type of a job that is enqueued when one of its jobs dies;
                             NULL: as the queue says */
 } hf_program;

@@ -70,16 +70,13 @@ static void a_verdict_line_goes_before_the_exit_status(void **state)
         {"echo '{\"in\":\"5m\"}' >&3; exit 2", HF_VERDICT_RETRY, 300000, "exit status 2"},
         {"echo '{\"error\":\"it was me\"}' >&3; echo text >&2; exit 65", HF_VERDICT_DEAD,
          -1, "it was me"},
-        {"echo '{\"verdict\":\"perhaps\"}' >&3", HF_VERDICT_DONE, -1,
-         "the verdict line is not valid: expected \"done\", \"retry\", \"dead\", "
-         "\"release\" or \"cancel\" as `verdict`"},
+        {"echo '{\"verdict\":\"perhaps\"}' >&3", HF_VERDICT_DONE, -1, ""},
         {"echo '{\"verdict\":\"release\",\"in\":\"10m\"}' >&3; echo text >&2; exit 1",
          HF_VERDICT_RELEASE, 600000, ""},
         {"echo '{\"verdict\":\"cancel\",\"in\":\"10m\",\"error\":\"too late\"}' >&3",
          HF_VERDICT_CANCEL, -1, "too late"},
         {"echo '{\"verdict\":\"retry\",\"in\":30}' >&3; exit 65", HF_VERDICT_DEAD, -1,
-         "the verdict line is not valid: expected a duration such as \"30s\", at most "
-         "36525d, as `in`"},
+         "exit status 65"},
         {"echo '{\"verdict\":\"done\"}' >&3; kill -9 $$", HF_VERDICT_RETRY, -1,
          "killed by signal 9"},
     };
@@ -190,7 +187,7 @@ static void a_program_that_never_reads_1_mib_blocks_nothing(void **state)
     free(payload);
 }
 
-static void its_environment_is_what_the_contract_says(void **state)
+static void its_environment_is_what_is_documented(void **state)
 {
     (void)state;
     static const char *const names[] = {"HFT_PASSED", "HFT_UNSET", "HOLDFAST_FENCE",
@@ -207,8 +204,8 @@ static void its_environment_is_what_the_contract_says(void **state)
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv, .env = names};
     assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
     hf_program_fixture_finish(&fixture, &o);
-    static const char *const expected[] = {"HOLDFAST_CONTRACT=1",
-                                           "HOLDFAST_VERDICT_FD=3",
+    static const char *const expected[] = {"HOLDFAST_VERDICT_FD=3",
+                                           "HOLDFAST_CHECKPOINT_FD=4",
                                            "HOLDFAST_JOB_ID=j1",
                                            "HOLDFAST_TYPE=t",
                                            "HOLDFAST_QUEUE=q",
@@ -230,7 +227,7 @@ static void its_environment_is_what_the_contract_says(void **state)
     hf_outcome_free(&o);
 }
 
-static void it_has_no_descriptors_but_0_to_3(void **state)
+static void it_has_no_descriptors_but_0_to_4(void **state)
 {
     (void)state;
     int leaks[20];
@@ -242,7 +239,7 @@ static void it_has_no_descriptors_but_0_to_3(void **state)
     assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
     hf_program_fixture_finish(&fixture, &o);
     assert_int_equal(o.n_lines, 1);
-    assert_string_equal(o.lines[0].text, "0 1 2 3");
+    assert_string_equal(o.lines[0].text, "0 1 2 3 4");
     for (size_t i = 0; i < HF_COUNT(leaks); i++)
         close(leaks[i]);
     hf_outcome_free(&o);
@@ -352,8 +349,8 @@ int main(int argc, char **argv)
         TEST(what_cannot_be_executed_says_why_and_is_retried),
         TEST(stdin_is_the_payload_and_may_be_left_alone),
         TEST(a_program_that_never_reads_1_mib_blocks_nothing),
-        TEST(its_environment_is_what_the_contract_says),
-        TEST(it_has_no_descriptors_but_0_to_3),
+        TEST(its_environment_is_what_is_documented),
+        TEST(it_has_no_descriptors_but_0_to_4),
         TEST(it_starts_with_default_signals_in_a_session_of_its_own),
 #ifndef HF_SANITIZED
         TEST(a_large_worker_is_not_copied_for_it),

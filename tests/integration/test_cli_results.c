@@ -13,7 +13,7 @@
     "handlers:\n"                                                                        \
     "  - {type: good, exec: ['true']}\n"                                                 \
     "  - {type: short, exec: ['true'], keep: {done: 0s}}\n"                              \
-    "  - {type: says, contract: 2, exec: [sh, -c, 'cat >&$HOLDFAST_VERDICT_FD']}\n"      \
+    "  - {type: says, exec: [sh, -c, 'cat >&$HOLDFAST_VERDICT_FD']}\n"                   \
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;

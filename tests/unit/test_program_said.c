@@ -1,5 +1,5 @@
-/* test_program_said.c - what is made of the lines that a program writes to its descriptor
- * by contract 2, in whatever pieces they come. */
+/* test_program_said.c - what is made of the lines that a program writes to its
+ * descriptor, in whatever pieces they come. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static heard h;
 static void begin(void)
 {
     h = (heard){.news = 0};
-    hf_said_init(&said, 2, on_news, on_fault, &h);
+    hf_said_init(&said, on_news, on_fault, &h);
 }
 
 static void feed(const char *text)
@@ -277,43 +277,26 @@ static void standard_output_is_the_result_if_the_lines_name_none(void **state)
 {
     (void)state;
     static char much[HF_PROGRAM_RESULT_MAX + 1];
-    for (unsigned contract = 1; contract <= 2; contract++) {
-        h = (heard){.news = 0};
-        hf_said_init(&said, contract, on_news, on_fault, &h);
-        hf_said_output(&said, "a\0", 2);
-        hf_said_output(&said, "b\n", 2);
-        hf_said_end(&said);
-        assert_int_equal(said.result_len, 4);
-        assert_memory_equal(said.result, "a\0b\n", 4);
-        assert_false(said.result_is_json);
-        hf_said_done(&said);
-        hf_said_init(&said, contract, on_news, on_fault, &h);
-        hf_said_output(&said, much, sizeof much - 1);
-        hf_said_output(&said, "x", 1);
-        hf_said_end(&said);
-        assert_null(said.result); /* not a part of it */
-        assert_int_equal(h.n_faults, 1);
-        hf_said_done(&said);
-    }
+    begin();
+    hf_said_output(&said, "a\0", 2);
+    hf_said_output(&said, "b\n", 2);
+    hf_said_end(&said);
+    assert_int_equal(said.result_len, 4);
+    assert_memory_equal(said.result, "a\0b\n", 4);
+    assert_false(said.result_is_json);
+    hf_said_done(&said);
+    begin();
+    hf_said_output(&said, much, sizeof much - 1);
+    hf_said_output(&said, "x", 1);
+    hf_said_end(&said);
+    assert_null(said.result); /* not a part of it */
+    assert_int_equal(h.n_faults, 1);
+    hf_said_done(&said);
     begin();
     hf_said_output(&said, "noise", 5);
     feed("{\"result\":7}\n");
     hf_said_end(&said);
     assert_int_equal(said.result_len, 1);
-    hf_said_done(&said);
-}
-
-/* Contract 1 is one line, and says nothing else. */
-static void contract_1_reads_one_line_at_the_end(void **state)
-{
-    (void)state;
-    h = (heard){.news = 0};
-    hf_said_init(&said, 1, on_news, on_fault, &h);
-    feed("{\"verdict\":\"dead\",\"progress\":40,\"result\":7}\n{\"verdict\":\"done\"}\n");
-    hf_said_end(&said);
-    assert_int_equal(said.verdict.verdict, HF_VERDICT_DEAD);
-    assert_int_equal(h.news, 0);
-    assert_null(said.result);
     hf_said_done(&said);
 }
 
@@ -331,7 +314,6 @@ int main(void)
         cmocka_unit_test(at_the_end_only_a_verdict_may_lack_its_newline),
         cmocka_unit_test(what_is_too_large_is_left_out_and_the_rest_counts),
         cmocka_unit_test(standard_output_is_the_result_if_the_lines_name_none),
-        cmocka_unit_test(contract_1_reads_one_line_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

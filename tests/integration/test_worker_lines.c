@@ -1,4 +1,4 @@
-/* test_worker_contract.c - programs that speak by contract 2: what they say while they
+/* test_worker_lines.c - programs that write descriptor lines: what they say while they
  * run, what the next run finds, and their logs. By the command, as a user has it. */
 #include <signal.h>
 #include <stdio.h>
@@ -16,15 +16,15 @@
     "worker: {lease: 3s}\n"                                                              \
     "retry: {base: 10ms, cap: 10ms, jitter: 0}\n"                                        \
     "handlers:\n"                                                                        \
-    "  - {type: late, contract: 2, exec: [sh, -c, 'echo \"{\\\"progress\\\":40}\" >&3; " \
+    "  - {type: late, exec: [sh, -c, 'echo \"{\\\"progress\\\":40}\" >&3; "              \
     "echo \"{\\\"verdict\\\":\\\"dead\\\",\\\"error\\\":\\\"no\\\"}\" >&3']}\n"          \
-    "  - {type: going, contract: 2, exec: [sh, -c, 'echo \"{\\\"progress\\\":40,"        \
+    "  - {type: going, exec: [sh, -c, 'echo \"{\\\"progress\\\":40,"                     \
     "\\\"note\\\":\\\"row 7\\\"}\" >&3; while [ ! -e gate ]; do sleep 0.05; done']}\n"   \
-    "  - {type: steps, contract: 2, logs: true, exec: [sh, -c, '"                        \
+    "  - {type: steps, logs: true, exec: [sh, -c, '"                                     \
     "n=$(cat <&$HOLDFAST_CHECKPOINT_FD); n=$((n + 1)); echo step $n; "                   \
     "echo \"{\\\"checkpoint\\\":$n}\" >&3; [ $n = 4 ] || exit 1; "                       \
     "echo $n > steps; while [ ! -e gate ]; do sleep 0.05; done']}\n"                     \
-    "  - {type: away, contract: 2, exec: [sh, -c, 'setsid sleep 5 & "                    \
+    "  - {type: away, exec: [sh, -c, 'setsid sleep 5 & "                                 \
     "echo \"{\\\"verdict\\\":\\\"done\\\"}\" >&3; exit 1']}\n"
 
 static hf_cli_fixture fixture;
