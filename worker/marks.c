@@ -16,7 +16,7 @@ enum {
     PERCENT_MAX = 100,
     KINDS = 3,
     HURRY_MS = 100, /* between two renewals that checkpoints ask for */
-    SOON_MS = 1000  /* until one that a log asks for */
+    SOON_MS = 1000  /* until one that a log asks for, or further progress */
 };
 
 struct hf_marks {
@@ -24,6 +24,7 @@ struct hf_marks {
     uint64_t told;                               /* changes up to this one are in Redis */
     uint64_t asked;                              /* the last change that a renewal took */
     uint64_t progress_at, checkpoint_at, log_at; /* their last changes; 0: never set */
+    uint64_t progress_ns; /* when progress asked for a renewal at once */
     uint32_t percent;
     char note[HF_NOTE_MAX + 1];
     size_t checkpoint_len;
@@ -98,7 +99,11 @@ void hf_marks_progress(hf_run *run, const uint32_t *percent, const char *note)
     bool same = m == NULL ||
                 (m->progress_at != 0 && (percent == NULL || m->percent == *percent) &&
                  (note == NULL || strcmp(m->note, note) == 0));
+    bool at_once = false;
     if (!same) {
+        uint64_t now = hf_boot_ns();
+        at_once = now - m->progress_ns >= SOON_MS * HF_MS_NS;
+        m->progress_ns = at_once ? now : m->progress_ns;
         m->progress_at = ++m->number;
         if (percent != NULL)
             m->percent = *percent;
@@ -106,6 +111,8 @@ void hf_marks_progress(hf_run *run, const uint32_t *percent, const char *note)
             copy_note(m->note, note);
     }
     pthread_mutex_unlock(lock);
+    if (!same)
+        hurry(run, at_once); /* the first change is shown soon, and then one a second */
 }
 
 void hf_run_set_progress(hf_run *run, uint32_t percent, const char *note)

@@ -13,7 +13,7 @@
 /* `steps` saves each, and fails after each but the last. `away` leaves a process behind
  * that keeps all of its descriptors. */
 #define HANDLERS                                                                         \
-    "worker: {lease: 3s}\n"                                                              \
+    "worker: {lease: 1m}\n"                                                              \
     "retry: {base: 10ms, cap: 10ms, jitter: 0}\n"                                        \
     "handlers:\n"                                                                        \
     "  - {type: late, exec: [sh, -c, 'echo \"{\\\"progress\\\":40}\" >&3; "              \
@@ -77,7 +77,7 @@ static void progress_is_seen_while_it_runs(void **state)
     (void)state;
     hf_job_info info;
     enqueue("enqueue going @ --id a");
-    EVENTUALLY(15000, look(&info) && info.has_progress);
+    EVENTUALLY(5000, look(&info) && info.has_progress); /* long before a renewal */
     assert_int_equal(info.progress, 40);
     assert_string_equal(info.note, "row 7");
     hf_cli_fixture_put(&fixture, "gate", "");
