@@ -137,6 +137,7 @@ static void lose(hf_client *client)
 {
     if (was_ready(client) && hf_boot_ns() - client->ready_ns >= LASTED_MS * HF_MS_NS)
         client->failures = 0;
+    client->was_idle = false;
     hf_client_drop_link(client);
     client->phase = CLIENT_WAIT;
     uv_timer_stop(&client->timer);
@@ -295,6 +296,12 @@ bool hf_client_ready(const hf_client *client)
     check(client);
     return client->phase == CLIENT_READY &&
            client->drops == atomic_load(&client->redis->drops);
+}
+
+bool hf_client_was_idle(const hf_client *client)
+{
+    check(client);
+    return client->was_idle;
 }
 
 unsigned hf_client_lacks(const hf_client *client)

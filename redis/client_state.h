@@ -68,6 +68,7 @@ struct hf_client {
     uint32_t failures;   /* tries since it was READY; in a READY that READONLY led to and
                             that has not lasted: those before it */
     uint64_t ready_ns;   /* when it became READY */
+    bool was_idle;       /* when it was lost; no try has failed since */
     hf_rng rng;          /* for jitter */
     hf_resolve *resolve; /* NULL while no look-up runs; one may outlive its try */
     hf_addresses addresses;

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "redis/client_state.h"
 
+enum { IDLE_MS = 500 }; /* a connection that was ready for so long was of use */
+
 static const hf_backoff waits = {
     .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 1200, .jitter = 0.25};
 
@@ -25,7 +27,8 @@ static const hf_link_hooks link_hooks = {.on_open = on_open,
 
 void hf_connect_wait(hf_client *client)
 {
-    int64_t wait_ms = hf_backoff_ms(&waits, client->failures, &client->rng);
+    int64_t wait_ms =
+        client->was_idle ? 0 : hf_backoff_ms(&waits, client->failures, &client->rng);
     uv_timer_start(&client->timer, hf_connect_on_timer, (uint64_t)wait_ms, 0);
 }
 
@@ -90,6 +93,16 @@ static void on_room(void *owner)
     hf_call_flush(owner);
 }
 
+/* A server that ends connections too soon is not asked again and again at once. */
+static void lost(hf_client *client, hf_err err, const char *why)
+{
+    bool idle = err == HF_CONN && client->phase == CLIENT_READY &&
+                client->flight.n == 0 &&
+                hf_boot_ns() - client->ready_ns >= IDLE_MS * HF_MS_NS;
+    hf_client_lose(client, err, why);
+    client->was_idle = idle;
+}
+
 static void on_lost(void *owner, hf_err err, const char *why)
 {
     hf_client *client = owner;
@@ -104,7 +117,7 @@ static void on_lost(void *owner, hf_err err, const char *why)
     if (client->phase == CLIENT_GREET && err == HF_CONN)
         address_failed(client, why);
     else
-        hf_client_lose(client, err, why);
+        lost(client, err, why);
 }
 
 static void on_resolved(void *owner, const hf_addresses *found, const char *why)

@@ -69,6 +69,10 @@ void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg);
 
 bool hf_client_ready(const hf_client *client);
 
+/* The connection ended while nothing was asked of it, as Redis's `timeout` does, and no
+ * try to get another one has failed since. Holds from that event to the next failure. */
+bool hf_client_was_idle(const hf_client *client);
+
 /* The last try was refused for a reason that waiting does not change: the login, a
  * certificate, a file, the version. The client keeps trying. */
 bool hf_client_is_refused(const hf_client *client);

@@ -236,14 +236,14 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     hf_worker *w = site->worker;
     hf_site_leases *watch = site->leases;
     uint64_t connected = 0;
-    (void)client;
+    bool quiet = client != NULL && hf_client_was_idle(client);
     if (err == HF_OK)
         atomic_store(&watch->unwatched_ns, 0);
     else
         atomic_compare_exchange_strong(&watch->unwatched_ns, &connected, hf_boot_ns());
     pthread_mutex_lock(&w->note_lock);
     watch->is_back = err == HF_OK;
-    if (err != HF_OK) {
+    if (err != HF_OK && !quiet) {
         watch->err = err;
         snprintf(watch->detail, sizeof watch->detail, "%s", detail);
     }

@@ -267,7 +267,6 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 {
     hf_bundle *b = arg;
     hf_worker *w = b->site->worker;
-    (void)client;
     if (err == HF_OK) {
         b->wake_doubt = b->waited;
         b->wait_away = false;
@@ -275,10 +274,10 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
         hf_cluster_doubt(w->cluster);
-        if (!b->wait_away)
+        if (!b->wait_away && !hf_client_was_idle(client))
             hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
                            detail);
-        b->wait_away = true;
+        b->wait_away = b->wait_away || !hf_client_was_idle(client);
         /* It may stay away while the other serves (too many clients): without it nothing
          * is heard of, so each failed try to connect is a time to look. */
         hf_bundle_doubt(b);
