@@ -161,7 +161,8 @@ typedef enum hf_verdict_op {
     HF_OP_RETRY,
     HF_OP_RELEASE,
     HF_OP_BURY,
-    HF_OP_KEEP, /* COMPLETE, of a job that is kept with its result */
+    HF_OP_KEEP,   /* COMPLETE, of a job that is kept with its result */
+    HF_OP_REFUSE, /* this worker has no handler: back for others, or dead by and by */
     HF_OPS
 } hf_verdict_op;
 
@@ -176,7 +177,7 @@ typedef struct hf_verdict_item {
     bool later;        /* RELEASE: its handler wants it again due_ms from now */
     int64_t due_ms;    /* RELEASE: when it was due; with an error text: ms from now.
                           RETRY: ms from now. KEEP: for how long, ms */
-    hf_bytes error;    /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
+    hf_bytes error;    /* RETRY, BURY, REFUSE: the error; RELEASE: "" or the error. Cut to
                           HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
     hf_bytes words;     /* KEEP: a line about it, a newline, its result */
@@ -187,9 +188,11 @@ typedef struct hf_verdict_item {
 typedef struct hf_verdict_args {
     const char *worker;
     int64_t not_after;
-    uint32_t dead_max; /* BURY */
+    uint32_t dead_max; /* BURY, REFUSE */
     int64_t dead_age_ms;
     int64_t keep_max, keep_bytes; /* KEEP: bounds of what the queue keeps */
+    int64_t patience_ms; /* REFUSE: from the first refusal since which no live worker
+                            has a handler, until the job is dead */
 } hf_verdict_args;
 
 /* At most HF_VERDICTS_MAX at a time, of one operation. More than HF_REWRITES_MAX, or
@@ -203,8 +206,8 @@ HF_MUSTCHECK hf_err hf_op_verdict(hf_client *client, const hf_queue *queue,
 typedef struct hf_settled {
     int64_t now_ms;
     size_t n;              /* 0: all are HF_OK */
-    const hf_reply *codes; /* one integer each: HF_OK, HF_LOST or HF_GONE; past the end
-                              reads as 0, HF_OK */
+    const hf_reply *codes; /* one integer each: HF_OK, HF_LOST or HF_GONE; of REFUSE
+                              also HF_DEAD; past the end reads as 0, HF_OK */
 } hf_settled;
 HF_MUSTCHECK hf_err hf_settled_read(const hf_answer *answer, hf_settled *out);
 
@@ -284,6 +287,8 @@ typedef struct hf_checked_queue {
     int64_t undated;  /* each undated lease has this number or a lower one; 0: none is */
     bool divided;     /* into shards, which have its jobs */
     bool ticks;       /* of schedules are due, and this worker has to reckon them */
+    bool
+        unknown; /* it has not heard of this worker by hf_op_present(): its data is new */
 } hf_checked_queue;
 /* Writes n queues, in their order. */
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
@@ -294,6 +299,12 @@ HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues,
                                hf_answer_cb cb, void *arg);
 /* Into n flags, in the order of the queues. */
 HF_MUSTCHECK hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n);
+
+/* A worker of the queue tells which types it handles: each with a space before it, and
+ * one at the end; `*` is all types. NULL: goodbye. */
+HF_MUSTCHECK hf_err hf_op_present(hf_client *client, const hf_queue *queue,
+                                  const char *worker, uint32_t alive_ms,
+                                  const char *types, hf_answer_cb cb, void *arg);
 
 /* A worker's heartbeat: `<ns>:worker:<id>` = json for alive_ms, and its place in
  * `<ns>:workers`; json NULL takes both away. */

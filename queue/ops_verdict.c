@@ -1,4 +1,4 @@
-/* ops_verdict.c - what became of jobs: complete, retry, release, bury, keep. */
+/* ops_verdict.c - what became of jobs: complete, retry, release, bury, keep, refuse. */
 #include "queue/ops.h"
 
 #include <stdio.h>
@@ -23,6 +23,7 @@ static const verdict_form forms[] = {
     [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 5},
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 6},
     [HF_OP_KEEP] = {&hf_lua_queue_keep, 5, 4},
+    [HF_OP_REFUSE] = {&hf_lua_queue_refuse, 6, 3},
 };
 
 /* How many of the first of these have one fence. */
@@ -102,7 +103,7 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
     if (op == HF_OP_BURY) {
         hf_args_flag(a, item->counts);
         hf_args_text(a, item->reason);
-    } else {
+    } else if (op != HF_OP_REFUSE) {
         hf_args_int(a, item->due_ms);
     }
     if (op == HF_OP_KEEP) {
@@ -146,9 +147,11 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->not_after);
     hf_args_text(&a, resent);
-    if (op == HF_OP_BURY) {
+    if (op == HF_OP_BURY || op == HF_OP_REFUSE) {
         hf_args_int(&a, args->dead_max);
         hf_args_int(&a, args->dead_age_ms);
+        if (op == HF_OP_REFUSE)
+            hf_args_int(&a, args->patience_ms);
     } else if (op == HF_OP_KEEP) {
         hf_args_int(&a, args->keep_max);
         hf_args_int(&a, args->keep_bytes);

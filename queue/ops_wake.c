@@ -13,6 +13,7 @@ enum {
     WAIT_MARGIN_MS = 1000, /* for the answer to a wait that ended */
     CHECK_ARGS = 8,
     BEAT_ARGS = 3,
+    PRESENT_ARGS = 3,
     LIMITS_ARGS = 5,
     ON_DEAD_ARGS = 2
 };
@@ -118,15 +119,18 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queu
     const hf_reply *times = hf_reply_at(answer->reply, 3);
     const hf_reply *undated = hf_reply_at(answer->reply, 6);
     const hf_reply *ticks = hf_reply_at(answer->reply, 7);
+    const hf_reply *unknown = hf_reply_at(answer->reply, 8);
     if (hf_reply_len(times) != n || hf_reply_len(undated) != n)
         return HF_PROTO;
     out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     for (size_t i = 0; i < n; i++) {
         int64_t doubt_ms = hf_reply_int(hf_reply_at(times, i));
-        queues[i] = (hf_checked_queue){.doubt_ms = doubt_ms == -1 ? 0 : doubt_ms,
-                                       .undated = hf_reply_int(hf_reply_at(undated, i)),
-                                       .divided = doubt_ms == -1,
-                                       .ticks = hf_reply_int(hf_reply_at(ticks, i)) != 0};
+        queues[i] =
+            (hf_checked_queue){.doubt_ms = doubt_ms == -1 ? 0 : doubt_ms,
+                               .undated = hf_reply_int(hf_reply_at(undated, i)),
+                               .divided = doubt_ms == -1,
+                               .ticks = hf_reply_int(hf_reply_at(ticks, i)) != 0,
+                               .unknown = hf_reply_int(hf_reply_at(unknown, i)) != 0};
         if (queues[i].doubt_ms < 0 || queues[i].undated < 0)
             return HF_PROTO;
     }
@@ -190,7 +194,19 @@ hf_err hf_op_file_on_dead(hf_client *client, const hf_queue *queue, const char *
     return hf_queue_send(client, queue, &hf_lua_queue_on_dead, &a, 0, cb, arg);
 }
 
-/* ---- the heartbeat ---- */
+/* ---- that a worker is there ---- */
+
+hf_err hf_op_present(hf_client *client, const hf_queue *queue, const char *worker,
+                     uint32_t alive_ms, const char *types, hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, PRESENT_ARGS, PRESENT_ARGS))
+        return HF_NOMEM;
+    hf_args_text(&a, worker);
+    hf_args_int(&a, types == NULL ? 0 : alive_ms);
+    hf_args_text(&a, types == NULL ? "" : types);
+    return hf_queue_send(client, queue, &hf_lua_queue_present, &a, 0, cb, arg);
+}
 
 hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
                        const char *json, uint32_t alive_ms, hf_answer_cb cb, void *arg)

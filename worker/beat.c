@@ -22,6 +22,7 @@
 
 enum {
     BEAT_MS = 10000, /* heartbeats, which hold for three */
+    SLOTS_MS = 1000, /* at least between two of them, when slots become busy or free */
     JSON_MAX = 32 << 10,
     END_ROOM = 32
 };
@@ -31,6 +32,9 @@ typedef struct hf_beat {
     bool beating, beat_again; /* a heartbeat is under way; another one follows */
     hf_err beat_refused;      /* why, as it was logged last */
     const char *shown;        /* the state that was shown last; NULL: none */
+    uint32_t shown_running;   /* and how many jobs ran */
+    uint64_t sent_ns;         /* the last one */
+    bool soon;                /* the timer comes before its time */
     int64_t started_ms;       /* Redis's clock */
     _Atomic uint64_t pulse;
     _Atomic uint32_t running_now;
@@ -114,6 +118,8 @@ void hf_beat_send(hf_worker *w)
     if (w->beat->started_ms == 0)
         w->beat->started_ms = hf_server_now(site->redis);
     w->beat->shown = state_of(w);
+    w->beat->shown_running = hf_running_now(w);
+    w->beat->sent_ns = hf_boot_ns();
     hf_buf_init(&json, JSON_MAX);
     write_json(w, &json);
     if (hf_buf_err(&json) == HF_OK &&
@@ -125,7 +131,26 @@ void hf_beat_send(hf_worker *w)
 
 static void on_beat_timer(uv_timer_t *timer)
 {
-    hf_beat_send(timer->data);
+    hf_worker *w = timer->data;
+    w->beat->soon = false;
+    hf_beat_send(w);
+}
+
+/* `holdfast workers` shows the slots that are busy: now if the last heartbeat is old,
+ * else in a moment. */
+static void show_slots(hf_worker *w)
+{
+    hf_beat *b = w->beat;
+    uint64_t next_ns = b->sent_ns + SLOTS_MS * HF_MS_NS, now = hf_boot_ns();
+    if (b->soon || b->shown == NULL || w->phase == HF_ENDED)
+        return;
+    if (now >= next_ns) {
+        hf_beat_send(w);
+        return;
+    }
+    b->soon = true;
+    uv_update_time(&w->loop);
+    uv_timer_start(&b->timer, on_beat_timer, (next_ns - now) / HF_MS_NS + 1, BEAT_MS);
 }
 
 /* ---- the pulse ---- */
@@ -148,9 +173,12 @@ static bool is_watched(const hf_worker *w)
 
 void hf_beat_turn(hf_worker *w)
 {
-    atomic_store(&w->beat->running_now, hf_running_now(w));
+    uint32_t running = hf_running_now(w);
+    atomic_store(&w->beat->running_now, running);
     if (w->phase != HF_STARTING && w->beat->shown != state_of(w))
         hf_beat_send(w); /* the first one as soon as Redis's time is known */
+    else if (running != w->beat->shown_running)
+        show_slots(w);
     if (!w->heard || !is_watched(w))
         return;
     w->heard = false;

@@ -142,6 +142,17 @@ void hf_check_other_data(hf_site *site)
 
 /* ---- the second look ---- */
 
+/* FLUSHALL, for example: what the file says of the queue is written again. */
+static void forgotten(hf_served *served)
+{
+    if (!served->present || hf_queue_is(served->state, HF_Q_GONE))
+        return;
+    served->present = served->registered = false;
+    hf_report_text(served->worker, HF_LOG_WARN,
+                   "Redis has lost the data of a queue: it is registered again", "queue",
+                   served->queue.name);
+}
+
 /* In place of those that the last check has planned, and that have not come yet. 1 ms
  * later: our clock may be a little faster than that of Redis. */
 static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
@@ -155,6 +166,8 @@ static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
         if (queues[i].divided)
             hf_shards_doubt(served);
         hf_schedules_checked(served, queues[i].ticks);
+        if (queues[i].unknown)
+            forgotten(served);
     }
 }
 

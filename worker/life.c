@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "worker/leases.h"
 #include "worker/life.h"
+#include "worker/present.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
@@ -22,7 +23,13 @@
 #include "worker/verdicts.h"
 #include "worker/waking.h"
 
-enum { GIVE_UP_MS = 3000, START_MS = 5000 /* for Redis */, TICK_MS = 50 };
+enum {
+    GIVE_UP_MS = 3000,
+    START_MS = 5000, /* for Redis */
+    TICK_MS = 50,
+    IDLE_STOP_MS = 300, /* for answers that an idle worker can do without */
+    SIGN_OFF_MS = 500
+};
 
 static void begin_end(hf_worker *w);
 static void take_down(hf_worker *w);
@@ -32,6 +39,7 @@ static void take_down(hf_worker *w);
 static void begin_stop(hf_worker *w)
 {
     w->phase = HF_STOPPING;
+    w->stopping_ns = hf_boot_ns();
     hf_queues_drop_timers(w);
     hf_check_give_back(w);
     hf_running_stop(w);
@@ -78,6 +86,14 @@ static void begin_end(hf_worker *w)
     uv_timer_start(&w->phase_timer, on_give_up, GIVE_UP_MS, 0);
 }
 
+/* An idle worker has nothing to lose: it does not wait for a Redis that is away or stands
+ * still. A lost baton is made anew, and jobs of a claim whose answer was lost go back
+ * when their leases end. */
+static bool waited(const hf_worker *w)
+{
+    return hf_boot_ns() - w->stopping_ns >= IDLE_STOP_MS * HF_MS_NS;
+}
+
 static void check_end(hf_worker *w)
 {
     if (w->phase != HF_STOPPING && w->phase != HF_ENDING)
@@ -87,11 +103,14 @@ static void check_end(hf_worker *w)
         hf_running_abandon(w);
         hf_verdict_flush(w);
     }
-    if (hf_queues_under_way(w))
+    if (hf_queues_under_way(w, !waited(w)))
         return; /* claimed jobs are released */
     bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == hf_running_out(w));
-    if (all && hf_wake_idle(w))
+    if (all && (hf_wake_idle(w) || waited(w)))
         take_down(w);
+    else if (w->phase == HF_ENDING && !hf_sites_ready(w) &&
+             w->held == w->decided + hf_running_out(w))
+        on_give_up(&w->phase_timer); /* nobody takes the verdicts */
 }
 
 static void close_handle(uv_handle_t *handle)
@@ -104,6 +123,8 @@ static void close_handle(uv_handle_t *handle)
  * worker is freed; uv_run() then returns. Callbacks of the closing see phase ENDED. */
 static void close_all(hf_worker *w)
 {
+    if (uv_is_closing((uv_handle_t *)&w->turn))
+        return;
     uv_handle_t *handles[] = {
         (uv_handle_t *)&w->turn,
         (uv_handle_t *)&w->tick,
@@ -120,8 +141,10 @@ static void close_all(hf_worker *w)
 
 static void on_gone(const hf_answer *answer, void *arg)
 {
+    hf_worker *w = arg;
     (void)answer;
-    close_all(arg);
+    if (--w->goodbyes == 0)
+        close_all(w);
 }
 
 static void on_gone_late(uv_timer_t *timer)
@@ -129,7 +152,8 @@ static void on_gone_late(uv_timer_t *timer)
     close_all(timer->data);
 }
 
-/* Signs off, within the time of one request. */
+/* Signs off, if its Redis answers in time: from the list of workers, and from each queue.
+ */
 static void take_down(hf_worker *w)
 {
     if (w->phase == HF_ENDED)
@@ -138,9 +162,11 @@ static void take_down(hf_worker *w)
     bool told = w->phase != HF_STARTING && hf_site_ready(site);
     w->phase = HF_ENDED;
     w->unreturned = hf_running_out(w);
-    uv_timer_start(&w->phase_timer, on_gone_late, site->redis->request_timeout_ms + 1, 0);
-    if (!told ||
-        hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) != HF_OK)
+    uv_timer_start(&w->phase_timer, on_gone_late, SIGN_OFF_MS, 0);
+    w->goodbyes = told ? hf_present_goodbye(w, on_gone, w) : 0;
+    if (told && hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
+        w->goodbyes++;
+    if (w->goodbyes == 0)
         close_all(w);
 }
 
@@ -213,10 +239,11 @@ void hf_life_turn(hf_worker *w)
         hf_claim_pump(w);
     hf_wake_pump(w);
     hf_wake_timers(w);
-    if (w->held > 0 && !uv_is_active((uv_handle_t *)&w->tick)) {
+    bool ticks = w->held > 0 || w->phase == HF_STOPPING;
+    if (ticks && !uv_is_active((uv_handle_t *)&w->tick)) {
         w->tick_ns = 0;
         uv_timer_start(&w->tick, on_tick, TICK_MS, TICK_MS);
-    } else if (w->held == 0) {
+    } else if (!ticks) {
         uv_timer_stop(&w->tick);
     }
     hf_beat_turn(w);

@@ -227,11 +227,14 @@ bool hf_queues_quiet(const hf_worker *w)
     return true;
 }
 
-bool hf_queues_under_way(const hf_worker *w)
+bool hf_queues_under_way(const hf_worker *w, bool away_too)
 {
-    for (size_t i = 0; i < w->wake->n_slots; i++)
-        if (hf_queue_is(w->wake->slots[i].state, HF_Q_UNDER_WAY))
+    for (size_t i = 0; i < w->wake->n_slots; i++) {
+        const hf_served *served = &w->wake->slots[i];
+        if (hf_queue_is(served->state, HF_Q_UNDER_WAY) &&
+            (away_too || hf_site_ready(served->site)))
             return true;
+    }
     return false;
 }
 

@@ -50,6 +50,7 @@ struct hf_served {
     unsigned requests;    /* looks, checks and registrations under way that name it */
     bool registered;      /* Redis knows of it, of its limits, and of what tells of its
                              deaths */
+    bool present;         /* it knows that this worker serves it (present.h) */
     bool looked;          /* a claim was answered */
     uint32_t asked;       /* jobs, of the claim under way; */
     uint64_t asked_ns;    /* and when it was sent */
@@ -130,8 +131,9 @@ void hf_queues_drop_timers(hf_worker *w); /* their batons are given back */
 bool hf_queues_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
 /* Each was asked for jobs; but for those of a cluster's node that is away. */
 bool hf_queues_looked(const hf_worker *w);
-bool hf_queues_under_way(const hf_worker *w); /* some claim's jobs are not known yet */
-uint32_t hf_backoff_longer(uint32_t ms);      /* than the last time */
+/* Some claim's jobs are not known yet. away_too: also if its Redis is away. */
+bool hf_queues_under_way(const hf_worker *w, bool away_too);
+uint32_t hf_backoff_longer(uint32_t ms); /* than the last time */
 
 /* -- shards.c -- */
 bool hf_queue_is_divided(const hf_served *served); /* its jobs are in its shards */

@@ -8,6 +8,7 @@
  *   leases    leases.c: the watchdog's requests and events (leases.h)
  *   schedules schedules.c: ticks that are due (schedules.h)
  *   deaths    deaths.c: which jobs tell of deaths (deaths.h)
+ *   present   present.c: what its queues know of the worker (present.h)
  *
  * A job goes one way: claimed (waking), started (running), ended (verdicts). The state of
  * a part is private; the others call its functions.
@@ -114,6 +115,8 @@ struct hf_worker {
     size_t decided;       /* their verdicts are on the way */
     bool heard;           /* Redis has answered a claim or a check */
     uint64_t tick_ns;     /* the last tick; 0: none yet */
+    uint64_t stopping_ns; /* since then it stops */
+    size_t goodbyes;      /* that Redis has not answered yet */
     uint64_t unconfirmed; /* jobs whose end they have not confirmed in time */
 
     /* from any thread */

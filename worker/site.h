@@ -60,5 +60,6 @@ hf_site *hf_sites_find(hf_worker *w, unsigned key_slot);
 void hf_site_unserved(hf_site *site, hf_err err, const char *detail);
 /* Moves queues to other sites, and closes sites that none needs. */
 void hf_sites_turn(hf_worker *w);
+bool hf_sites_ready(const hf_worker *w); /* any of them is connected */
 
 #endif

@@ -12,6 +12,7 @@
 #include "worker/deaths.h"
 #include "worker/leases.h"
 #include "worker/life.h"
+#include "worker/present.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
@@ -33,6 +34,14 @@ bool hf_site_serves(const hf_site *site)
 {
     return hf_life_serving(site->worker) && hf_server_now(site->redis) != 0 &&
            hf_leases_watched(site);
+}
+
+bool hf_sites_ready(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_sites; i++)
+        if (hf_site_ready(w->sites[i]))
+            return true;
+    return false;
 }
 
 /* ---- refusals ---- */
@@ -156,7 +165,8 @@ static hf_err send_shards(hf_served *served)
 
 static void register_queue(hf_served *served)
 {
-    hf_err (*const steps[])(hf_served *) = {send_shards, send_name, send_limits,
+    hf_err (*const steps[])(hf_served *) = {send_shards,        send_name,
+                                            send_limits,        hf_present_register,
                                             hf_deaths_register, hf_schedules_register};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(steps) && err == HF_OK; i++)
@@ -227,7 +237,7 @@ static void note_life(hf_site *site)
     if (before == 0 && told && !info->aof && !info->rdb)
         hf_report_text(w, HF_LOG_WARN, "Redis keeps nothing on disk: jobs end with it",
                        NULL, NULL);
-    if (before == 0)
+    if (before == 0 || (life == before && hf_client_was_idle(site->client)))
         return;
     hf_site_forgive(site);
     if (life != before) {
@@ -327,7 +337,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         bool replica = err == HF_READONLY && hf_cluster_is_plain(w->cluster);
         if (w->phase == HF_STARTING && (hf_client_is_refused(client) || replica)) {
             hf_life_refuse(w, err, detail);
-        } else if (w->phase != HF_STARTING) {
+        } else if (w->phase != HF_STARTING && !hf_client_was_idle(client)) {
             hf_report_outage(w, &site->outage, "Redis is away", err, detail);
         }
         return;

@@ -27,10 +27,9 @@
 #include "worker/verdicts.h"
 
 enum {
-    NO_HANDLER_MS = 10000, /* a job that this worker cannot take comes again after this */
-    NO_HANDLER_END_MS = 3600000, /* it is dead this long after it was due */
-    FEW = 200,                   /* verdicts that leave without an allocation */
-    REWRITTEN_MAX = 1 << 20      /* bytes */
+    PATIENCE_MS = 3600000,  /* a job that no live worker can handle is dead after this */
+    FEW = 200,              /* verdicts that leave without an allocation */
+    REWRITTEN_MAX = 1 << 20 /* bytes */
 };
 
 typedef struct outbox {
@@ -76,8 +75,8 @@ void hf_verdict_unreadable(hf_run *run)
     hf_report_run(run->worker, run, "dead");
 }
 
-/* A rolling deploy must not bury jobs: one that this worker cannot take goes back for a
- * while, until it is an hour old. */
+/* A rolling deploy must not bury jobs: one that this worker cannot take goes back. Redis
+ * decides for how long, and whether it is dead (refuse.lua). */
 void hf_verdict_no_handler(hf_run *run)
 {
     hf_worker *w = run->worker;
@@ -85,18 +84,8 @@ void hf_verdict_no_handler(hf_run *run)
     snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type,
              w->id);
     hf_run_set_text(run, text, strlen(text));
-    /* Each time it was put back it became due again. */
-    int64_t waited_ms =
-        run->record.refused_ms > 0
-            ? hf_server_now(run->served->site->redis) - run->record.refused_ms
-            : run->wait_ms;
-    if (waited_ms >= NO_HANDLER_END_MS) {
-        run->reason = "type";
-        end_run(run, HF_OP_BURY);
-    } else {
-        hf_verdict_put_back(run, NO_HANDLER_MS);
-    }
-    hf_report_run(run->worker, run, run->op == HF_OP_BURY ? "dead" : "no_handler");
+    end_run(run, HF_OP_REFUSE);
+    hf_report_run(w, run, "no_handler");
 }
 
 void hf_verdict_release(hf_run *run)
@@ -265,7 +254,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 /* Nothing is lost if a job that did not run, or was stopped, is given back twice. */
 static bool has_not_run(const batch *b)
 {
-    for (size_t i = 0; i < b->n; i++)
+    for (size_t i = 0; b->op != HF_OP_REFUSE && i < b->n; i++)
         if (b->op != HF_OP_RELEASE || has_said(b->runs[i], HF_VERDICT_RELEASE) ||
             has_said(b->runs[i], HF_VERDICT_CANCEL))
             return false;
@@ -277,8 +266,12 @@ static void on_settled(batch *b, const hf_settled *settled)
     hf_worker *w = b->worker;
     for (size_t i = 0; i < b->n; i++) {
         hf_err code = (hf_err)hf_reply_int(hf_reply_at(settled->codes, i));
-        if (code == HF_LOST || code == HF_GONE)
+        if (code == HF_LOST || code == HF_GONE) {
             on_lost(w, b->runs[i]);
+        } else if (code == HF_DEAD) {
+            b->runs[i]->reason = "type";
+            hf_report_run(w, b->runs[i], "dead");
+        }
     }
     if (b->site->replicas == NULL || has_not_run(b)) {
         settle(b);
@@ -467,7 +460,8 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
                                 .dead_max = w->opts.dead_max,
                                 .dead_age_ms = w->opts.dead_age_ms,
                                 .keep_max = served->whole->limits.keep_max,
-                                .keep_bytes = served->whole->limits.keep_bytes};
+                                .keep_bytes = served->whole->limits.keep_bytes,
+                                .patience_ms = PATIENCE_MS};
         err = hf_op_verdict(b->site->client, &served->queue, op, &args, items, b->n,
                             on_answer, b);
     }

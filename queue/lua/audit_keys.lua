@@ -39,7 +39,7 @@ local FOLLOWS = {
 local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
   jobs = 'hash', crashes = 'hash',
-  cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
+  cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset', handles = 'hash',
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
   cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
   unique = 'hash', windows = 'zset', parked = 'zset',

@@ -12,13 +12,15 @@
 --  ARGV[7]   learned     its samples of this clock; '': none yet
 --  ARGV[8]   keep        ms for which they are useful
 --  ARGV[9..] over        of each queue: undated leases up to this number are over; 0: none
---  returns   {OK, now, empty, {doubt, ...}, longest, learned, {undated, ...}, {ticks, ...}}; empty 1: nothing is
+--  returns   {OK, now, empty, {doubt, ...}, longest, learned, {undated, ...}, {ticks, ...},
+--            {unknown, ...}}; empty 1: nothing is
 --            scheduled or running in any of them. doubt, of each: from then on a lease is over and
 --            its next wake-up counts as missed; 0: no lease ends soon; -1: it is divided into shards,
 --            and has no jobs. longest: ms, the longest
 --            lease of any of them; learned: what another worker of this machine has learned, '' if
 --            none has. undated, of each: all undated leases have this number or a lower one; 0:
---            there is none. ticks 1: ticks of schedules are due that this worker has to reckon. A queue that cannot be checked (a key of another type) is left out: its
+--            there is none. ticks 1: ticks of schedules are due that this worker has to reckon. unknown 1: the
+--            queue does not know what this worker has told it (present.lua): its data is new. A queue that cannot be checked (a key of another type) is left out: its
 --            doubt is 0, and it is not empty; the answer is its error only if that is so of all.
 --            Sent twice: the same.
 --- @include "lib/guard.lua"
@@ -27,6 +29,7 @@
 --- @include "lib/use.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/refresh_worker.lua"
+--- @include "lib/key_handles.lua"
 --- @include "lib/longest_lease.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/read_meta.lua"
@@ -34,7 +37,7 @@
 --- @include "lib/keeping.lua"
 --- @include "lib/wake.lua"
 local empty, checked, fault, longest, learned = 1, 0, nil, ARGV[4] + 0, ''
-local doubts, numbers, ticks = {}, {}, {}
+local doubts, numbers, ticks, unknown = {}, {}, {}, {}
 
 -- This clock does not tell when leases of two kinds are over. A lease that ends later than any lease can
 -- last was given before this clock was set back. (A tenth more than any lease is none of these, since a
@@ -109,6 +112,7 @@ local function check(i)
   if ARGV[2] ~= '0' then
     refresh_worker(ARGV[1], tonumber(ARGV[2]), ARGV[4])
   end
+  unknown[i] = call('PEXPIRE', HANDLES, HANDLES_MS) == 1 and 1 - call('HEXISTS', HANDLES, ARGV[1]) or 1
   longest = math.max(longest, longest_lease())
   numbers[i] = judge_undated(tonumber(ARGV[8 + i] or 0))
   local m = read_meta()
@@ -132,7 +136,7 @@ local function check(i)
 end
 for i = 1, #KEYS do
   use(KEYS[i])
-  doubts[i], numbers[i], ticks[i] = 0, 0, 0
+  doubts[i], numbers[i], ticks[i], unknown[i] = 0, 0, 0, 0
   local done, found = pcall(check, i)
   if done then
     checked = checked + 1
@@ -150,4 +154,4 @@ if checked == 0 and fault then
   text = string.gsub(text, '^@user_script: %d+: %-', '')
   return { err = string.find(text, '^%u+ ') and text or 'ERR ' .. text }
 end
-return { OK, now, empty, doubts, longest, learned, numbers, ticks }
+return { OK, now, empty, doubts, longest, learned, numbers, ticks, unknown }

@@ -59,6 +59,7 @@ for k = 1, #places do
       call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
         head.error = text ~= '' and text or head.error
         head.refused = how ~= 's' and (head.refused or now) or nil
+        head.unhandled = how ~= 's' and head.unhandled or nil
       end))
     else
       due = math.min(due, now) -- it was due, though this clock was set back

@@ -45,7 +45,8 @@ local function put(id, due)
   end
   record = rewrite(record, function(head)
     home, by = level_of(head.priority), start_by(head.start_within, due)
-    head.attempts, head.history, head.reason, head.died, head.refused = nil, nil, nil, nil, nil
+    head.attempts, head.history, head.reason, head.died = nil, nil, nil, nil
+    head.refused, head.unhandled = nil, nil
     head.start_by = tonumber(by)
   end)
   if home ~= SCHEDULE then

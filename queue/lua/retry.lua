@@ -47,7 +47,7 @@ for k = 1, #places do
     local record = rewrite(call('HGET', JOBS, id) or '', function(head)
       home, head.start_by = level_of(head.priority), nil
       note_attempt(head, ARGV[1], rans[i], ARGV[i + 3])
-      head.error, head.failed, head.refused = ARGV[i + 3], now, nil
+      head.error, head.failed, head.refused, head.unhandled = ARGV[i + 3], now, nil, nil
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)

@@ -285,6 +285,98 @@ static void queues_on_the_command_line_are_checked(void **state)
     assert_int_equal(run("worker @ -c w.yaml -n 0"), 64);
 }
 
+static int64_t now_s(void)
+{
+    return (int64_t)(hf_test_now_ms() / 1000);
+}
+
+static void an_idle_worker_does_not_wait_for_a_redis_that_is_away(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGKILL, SIGSTOP};
+    for (size_t i = 0; i < 2; i++) {
+        hf_cli_fixture_put(fixture, "w.yaml",
+                           "worker: {shutdown_timeout: 1m}\n"
+                           "handlers: [{type: good, exec: [cat]}]\n");
+        hf_try_worker("worker @ -c w.yaml");
+        if (signals[i] == SIGKILL)
+            hf_fixture_kill(&fixture->redis, SIGKILL);
+        else
+            hf_fixture_signal(&fixture->redis, SIGSTOP);
+        int64_t began = now_s();
+        end_by(SIGTERM, 0);
+        assert_true(now_s() - began < 5); /* it takes less than one */
+        if (signals[i] == SIGKILL)
+            hf_fixture_restart(&fixture->redis);
+        else
+            hf_fixture_signal(&fixture->redis, SIGCONT);
+    }
+}
+
+static void a_worker_without_redis_ends_at_the_end_of_its_shutdown_timeout(void **state)
+{
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue long @ --id l1"), 0);
+    EVENTUALLY(15000, run("job show l1 @ --json") == 0 &&
+                          strstr(fixture->out, "\"state\":\"running\"") != NULL);
+    hf_fixture_kill(&fixture->redis, SIGKILL);
+    end_by(SIGTERM, 0);
+    hf_fixture_restart(&fixture->redis);
+}
+
+static void a_redis_that_ends_idle_connections_is_no_error(void **state)
+{
+    (void)state;
+    hf_fixture_command(&fixture->redis, "CONFIG SET timeout 1");
+    hf_try_worker("worker @ -c w.yaml");
+    ALWAYS(4000, !hf_try_logged("level=error") && !hf_try_logged("level=warn msg=\"the"));
+    assert_int_equal(run("enqueue good @ --wait"), 0);
+    assert_false(hf_try_logged("Redis is back"));
+    /* the fixture's own connection may be closed as well */
+    EVENTUALLY(5000, strcmp(hf_fixture_command(&fixture->redis, "CONFIG SET timeout 0"),
+                            "OK") == 0);
+    end_by(SIGTERM, 0);
+}
+
+static void what_the_file_says_comes_back_after_flushall(void **state)
+{
+    (void)state;
+    hf_cli_fixture_put(
+        fixture, "w.yaml",
+        "queues: [{name: default, rate: {limit: 7, per: 1s}, on_dead: died}]\n"
+        "schedules: [{id: tick, every: 1h, type: good}]\n"
+        "handlers: [{type: good, exec: [cat]}]\n");
+    hf_try_worker("worker @ -c w.yaml");
+    EVENTUALLY(15000, hf_fixture_number(&fixture->redis, "HLEN hf:{default}:cron") == 1);
+    for (int i = 0; i < 2; i++) { /* the first one may meet what is told at the start */
+        hf_fixture_command(&fixture->redis, "FLUSHALL");
+        EVENTUALLY(
+            30000,
+            hf_fixture_number(&fixture->redis, "HGET hf:{default}:meta rate_limit") ==
+                    7 &&
+                hf_fixture_number(&fixture->redis, "HEXISTS hf:{default}:meta on_dead") &&
+                hf_fixture_number(&fixture->redis, "HLEN hf:{default}:cron") == 1 &&
+                hf_fixture_number(&fixture->redis, "SCARD hf:{/}:queues") == 1);
+    }
+    EVENTUALLY(15000, hf_try_logged("it is registered again"));
+    end_by(SIGTERM, 0);
+}
+
+static void workers_show_busy_slots_soon_and_go_at_their_end(void **state)
+{
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue long @"), 0);
+    EVENTUALLY(5000, run("workers @ --json") == 0 &&
+                         strstr(fixture->out, "\"running\":1,") != NULL);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:workers"), 1);
+    end_by(SIGTERM, 0);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:workers"), 0);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "EXISTS hf:{default}:handles"),
+                     0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hf_try_clean, hf_try_clean)
 
 int main(void)
@@ -305,6 +397,11 @@ int main(void)
 #endif
         TEST(a_redis_that_may_evict_locks_is_refused),
         TEST(queues_on_the_command_line_are_checked),
+        TEST(an_idle_worker_does_not_wait_for_a_redis_that_is_away),
+        TEST(a_worker_without_redis_ends_at_the_end_of_its_shutdown_timeout),
+        TEST(a_redis_that_ends_idle_connections_is_no_error),
+        TEST(what_the_file_says_comes_back_after_flushall),
+        TEST(workers_show_busy_slots_soon_and_go_at_their_end),
     };
     hf_try_up(HF_TEST_COMMAND, HANDLERS);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -409,6 +409,7 @@ static void jobs_that_a_claim_buries_are_told(void **state)
     EVENTUALLY(15000,
                hf_worker_fixture_said(&worker, "job job=bad queue=q outcome=dead "
                                                "error=its holder died 1 times; ") == 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, ", lease ended 20"), 1);
     EVENTUALLY(15000,
                hf_worker_fixture_said(&worker, "job=ghost queue=q outcome=dead "
                                                "error=its record was missing") == 1);

@@ -193,16 +193,26 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
 
 /* ---- a type that nobody takes ---- */
 
-static void put_stranger(const char *id, int64_t refused_ms)
+/* A job that was due two hours ago, and that no worker has had a handler for since. */
+static void put_stranger(const char *id, int64_t unhandled_ms)
 {
     char record[128];
-    int len = snprintf(record, sizeof record,
-                       "{\"v\":1,\"type\":\"stranger\",\"created\":1,\"refused\":%lld}\n",
-                       (long long)refused_ms);
-    hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
+    int len = snprintf(record, sizeof record, "{\"v\":1,\"type\":\"stranger\"");
+    if (unhandled_ms != 0)
+        len += snprintf(record + len, sizeof record - (size_t)len, ",\"unhandled\":%lld",
+                        (long long)unhandled_ms);
+    len += snprintf(record + len, sizeof record - (size_t)len, "}\n");
+    hf_enqueue_item item = {.id = id,
+                            .due_ms = hf_queue_fixture_now(&queue) - 7200000,
+                            .record = {record, (size_t)len}};
     assert_int_equal(hf_queue_fixture_enqueue_items(
                          &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
                      HF_OK);
+}
+
+static const char *record_of(const char *id)
+{
+    return hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs %s", id);
 }
 
 static void a_type_without_a_handler_for_an_hour_ends_in_dead(void **state)
@@ -212,15 +222,38 @@ static void a_type_without_a_handler_for_an_hour_ends_in_dead(void **state)
     int64_t now = hf_queue_fixture_now(&queue);
     put_stranger("old", now - 3601000);
     put_stranger("young", now - 3500000);
+    put_stranger("new", 0);
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead") == 1);
-    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 2);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=dead") == 1);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
-    assert_non_null(
-        strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs old"), "no handler"));
-    snprintf(first, sizeof first, "\"refused\":%lld", (long long)(now - 3500000));
-    assert_non_null(
-        strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs young"), first));
+    assert_non_null(strstr(record_of("old"), "no handler"));
+    snprintf(first, sizeof first, "\"unhandled\":%lld", (long long)(now - 3500000));
+    assert_non_null(strstr(record_of("young"), first));
+    assert_non_null(strstr(record_of("new"), "\"unhandled\":"));
+    int64_t due_ms = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule new");
+    assert_true(due_ms > hf_queue_fixture_now(&queue) + 5000);
+}
+
+/* It is busy, or starts next: the job waits for it, and comes back soon. */
+static void no_job_dies_while_a_live_worker_has_a_handler_for_it(void **state)
+{
+    (void)state;
+    int64_t now = hf_queue_fixture_now(&queue);
+    hf_fixture_command(&queue.redis, "ZADD hf:{q}:workers %lld other",
+                       (long long)now + 3600000);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:handles other %b", " a stranger ",
+                       strlen(" a stranger "));
+    put_stranger("old", now - 3601000);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "debug job job=old") >= 3);
+    assert_int_equal(hf_worker_fixture_said(&worker, "warn job job=old"), 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead"), 0);
+    assert_null(strstr(record_of("old"), "unhandled"));
+    int64_t due_ms = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule old");
+    assert_true(due_ms < hf_queue_fixture_now(&queue) + 2000);
 }
 
 /* ---- without the connection that waits ---- */
@@ -337,6 +370,7 @@ int main(void)
         CASE(in_order_nothing_of_the_next_queue_comes_first),
         CASE(workers_of_a_queue_with_a_rate_take_turns),
         CASE(a_type_without_a_handler_for_an_hour_ends_in_dead),
+        CASE(no_job_dies_while_a_live_worker_has_a_handler_for_it),
         CASE(jobs_run_though_no_connection_can_wait_for_them),
         CASE(a_worker_with_an_isolated_job_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),

@@ -50,7 +50,7 @@ local OPTIONS = {
 -- The fields that Holdfast writes itself, and what a caller may have meant.
 local RESERVED = {
   { 'attempts', 'max_attempts is the limit' }, { 'start_by', 'start_within is the option' },
-  { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'died' },
+  { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'unhandled' }, { 'died' },
   { 'cron' }, { 'scheduled' },
 }
 

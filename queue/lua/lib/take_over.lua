@@ -14,6 +14,7 @@
 --- @include "lib/count.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/date_of.lua"
 
 -- The names of workers that had not been heard of since the lease that ended was given, the last
 -- ones, other than this one and those that a mark names already. One counts as alive for its
@@ -59,7 +60,7 @@ local function crash(id, ended, record, worker, poison, buried)
     n, story = 0, ''
   end
   local who = gone_workers(worker, story, ended)
-  story = string.format('%s; %s, lease ended %.0f', story, who, ended)
+  story = concat({ story, '; ', who, ', lease ended ', date_of(ended) })
   if n + 1 < poison then
     call('HSET', CRASHES, id, n + 1 .. story)
     note_use('m', true)

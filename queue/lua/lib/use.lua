@@ -3,6 +3,7 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_wake.lua"
 --- @include "lib/key_workers.lua"
+--- @include "lib/key_handles.lua"
 --- @include "lib/key_expires.lua"
 --- @include "lib/key_unique.lua"
 
@@ -13,4 +14,5 @@ local function use(prefix)
   EXPIRES = prefix .. 'expires'
   UNIQUE, WINDOWS, PARKED = prefix .. 'unique', prefix .. 'windows', prefix .. 'parked'
   WAKE, WORKERS, LEASES = prefix .. 'wake', prefix .. 'workers', prefix .. 'leases'
+  HANDLES = prefix .. 'handles'
 end

@@ -1,0 +1,2 @@
+-- key_handles.lua - the types that each live worker handles, until this long after the last check.
+local HANDLES, HANDLES_MS = P .. 'handles', 7200000

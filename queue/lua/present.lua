@@ -1,0 +1,34 @@
+-- A worker of the queue says which types it handles, or goodbye.
+--
+--  KEYS[1]  prefix  hf:{queue}:
+--  ARGV[1]  worker  its id
+--  ARGV[2]  alive   ms for which it counts as alive; 0: goodbye
+--  ARGV[3]  types   each with a space before it, and one at the end; `*` is all types
+--  returns  {OK, now}. Sent twice: the same.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/key_handles.lua"
+--- @include "lib/open_writes.lua"
+local worker, alive = ARGV[1], digits(ARGV[2], DELAY_MAX)
+open_writes()
+if alive == 0 then
+  call('ZREM', WORKERS, worker)
+  call('HDEL', HANDLES, worker)
+  return { OK, now }
+end
+call('ZADD', WORKERS, now + alive, worker)
+call('PEXPIRE', WORKERS, 7200000 + alive)
+-- Those that went without a goodbye, and left the list of workers an hour later.
+if call('HLEN', HANDLES) > 2 * call('ZCARD', WORKERS) then
+  for _, id in ipairs(call('HKEYS', HANDLES)) do
+    if not call('ZSCORE', WORKERS, id) then
+      call('HDEL', HANDLES, id)
+    end
+  end
+end
+call('HSET', HANDLES, worker, ARGV[3])
+call('PEXPIRE', HANDLES, HANDLES_MS)
+return { OK, now }

@@ -1,0 +1,89 @@
+-- Refuse jobs that this worker holds and has no handler for. Each is put back, with no attempt counted, or
+-- moved to `dead`. A job with a request to cancel is removed.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   worker      its id
+--  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[4]   dead_max    bounds of `dead`: jobs
+--  ARGV[5]   dead_age    and ms
+--  ARGV[6]   patience    a job is dead this many ms after the first refusal since which no live worker of
+--            the queue has a handler for its type
+--  ARGV[7..] id, fence, error for each job, at most 1000; the error is kept in the record
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), IS_DEAD, LOST, GONE.
+--            Sent twice: LOST, and nothing changes.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/clamped.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/count.lua"
+--- @include "lib/later.lua"
+--- @include "lib/limits.lua"
+--- @include "lib/wake.lua"
+--- @include "lib/put_back.lua"
+--- @include "lib/head_of.lua"
+--- @include "lib/rewrite.lua"
+--- @include "lib/cancelled.lua"
+--- @include "lib/run_over.lua"
+--- @include "lib/bury.lua"
+--- @include "lib/trim_dead.lua"
+--- @include "lib/owned.lua"
+--- @include "lib/has_handler.lua"
+if late(ARGV[2]) then
+  return { LATE, now }
+end
+local places, codes, lost, unsure = owned(ARGV[1], 7, 3, digits(ARGV[3], 1000))
+local dead_max, dead_age = clamped(ARGV[4], math.huge), clamped(ARGV[5], DELAY_MAX)
+local patience = clamped(ARGV[6], DELAY_MAX)
+
+-- A worker that has a handler may be busy. So the job comes back soon, and later each time, for at most
+-- 10 s. Of many waiting jobs each waits longer: all together are refused about a thousand times a second.
+local many = call('ZCARD', SCHEDULE) + call('ZCARD', SCHEDULE .. ':h') + call('ZCARD', SCHEDULE .. ':l')
+
+local function wait_ms(head, handled)
+  local since = math.max(0, now - (tonumber(head.refused) or now))
+  local longest = math.min(10000, math.max(1000, many))
+  return handled and math.min(longest, math.max(50, floor(since / 4))) or 10000
+end
+
+open_writes()
+local uses, deaths = call('HGET', META, 'uses'), 0
+codes = codes or {}
+for n = 1, (#ARGV - 6) / 3 do
+  codes[n] = codes[n] or OK
+end
+for k = 1, #places do
+  local i = places[k]
+  local id, text = ARGV[i], ARGV[i + 2]
+  if not cancelled(id, ARGV[i + 1]) then
+    local record = call('HGET', JOBS, id) or ''
+    local head = head_of(record) or {}
+    local handled = has_handler(head.type)
+    local unhandled = not handled and (tonumber(head.unhandled) or now) or nil
+    if unhandled and now - unhandled >= patience then
+      bury(RUNNING, id, record, 'type', text, ARGV[1])
+      codes[(i - 4) / 3], deaths = IS_DEAD, deaths + 1
+    else
+      run_over(id)
+      call('ZREM', RUNNING, id)
+      call('HSET', JOBS, id, rewrite(record, function(line)
+        line.error, line.refused, line.unhandled = text, line.refused or now, unhandled
+      end))
+      put_back(id, later(now + wait_ms(head, handled)), uses, false)
+      call('DEL', LOCK .. id)
+    end
+  end
+end
+count('lost', lost)
+count('unsure', unsure)
+if deaths > 0 then
+  trim_dead(dead_max, dead_age, deaths)
+end
+if #places > 0 then
+  wake(refund(read_meta(), #places))
+end
+return { OK, now, codes }
