@@ -38,21 +38,29 @@ static const char *read_digits(const char *text, int64_t *out)
     return at == text ? NULL : at;
 }
 
-static bool read_with_unit(const char *text, const unit *units, size_t n, int64_t *out)
+/* "10s", "1h30m": units from the larger to the smaller, each at most once. */
+static bool read_with_units(const char *text, const unit *units, size_t n, bool many,
+                            int64_t *out)
 {
-    int64_t value = 0;
-    const char *rest = read_digits(text, &value);
-    if (rest == NULL)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(rest, units[i].name) != 0)
-            continue;
-        if (value > INT64_MAX / units[i].factor)
+    int64_t sum = 0;
+    do {
+        int64_t value = 0;
+        const char *name = read_digits(text, &value);
+        if (name == NULL)
             return false;
-        *out = value * units[i].factor;
-        return true;
-    }
-    return false;
+        size_t len = many ? strcspn(name, "0123456789") : strlen(name);
+        size_t i = n; /* those from `n` on have been used */
+        while (i > 0 && (strlen(units[i - 1].name) != len ||
+                         strncmp(name, units[i - 1].name, len) != 0))
+            i--;
+        if (i == 0 || value > (INT64_MAX - sum) / units[i - 1].factor)
+            return false;
+        sum += value * units[i - 1].factor;
+        n = i - 1;
+        text = name + len;
+    } while (*text != '\0');
+    *out = sum;
+    return true;
 }
 
 bool hf_parse_duration_ms(const char *text, int64_t *out)
@@ -62,7 +70,7 @@ bool hf_parse_duration_ms(const char *text, int64_t *out)
         return true;
     }
     int64_t value = 0;
-    if (!read_with_unit(text, durations, HF_COUNT(durations), &value) ||
+    if (!read_with_units(text, durations, HF_COUNT(durations), true, &value) ||
         value > HF_DELAY_MAX_MS)
         return false;
     *out = value;
@@ -71,7 +79,7 @@ bool hf_parse_duration_ms(const char *text, int64_t *out)
 
 bool hf_parse_size(const char *text, int64_t *out)
 {
-    return read_with_unit(text, sizes, HF_COUNT(sizes), out);
+    return read_with_units(text, sizes, HF_COUNT(sizes), false, out);
 }
 
 bool hf_parse_int(const char *text, int64_t min, int64_t max, int64_t *out)

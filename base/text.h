@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A whole number and a unit: ms s m h d ("250ms", "10s", "5m", "1h", "180d"). "0" alone
- * is allowed, any other number without unit is not. False: it is none, or longer than
- * HF_DELAY_MAX_MS. */
+/* A whole number and a unit: ms s m h d ("250ms", "10s", "5m", "1h", "180d"), or several,
+ * from the largest unit to the smallest, each at most once ("1h30m", "1d12h"): in another
+ * order one of them is probably a slip. "0" alone is allowed, any other number without
+ * unit is not. False: it is none, or longer than HF_DELAY_MAX_MS. */
 bool hf_parse_duration_ms(const char *text, int64_t *out);
 
 /* A whole number with B, KiB, MiB, GiB or without unit (bytes). */
@@ -20,8 +21,12 @@ bool hf_parse_size(const char *text, int64_t *out);
 bool hf_parse_int(const char *text, int64_t min, int64_t max, int64_t *out);
 
 /* RFC 3339 with a zone ("2026-11-21T10:00:00Z", "...00.250+01:00") or "@SECONDS[.fff]",
- * as Unix ms. A time without a zone is refused, and so is one after HF_TIME_MAX_MS. */
+ * as Unix ms. A time without a zone is refused, because it means another one on each
+ * machine, and so is one after HF_TIME_MAX_MS. */
 bool hf_parse_time_ms(const char *text, int64_t *out);
+
+/* For the message about a time that was refused: what to add, or "". */
+const char *hf_time_needs(const char *text);
 
 enum { HF_DURATION_SIZE = 24, HF_TIME_SIZE = 32 };
 void hf_format_duration(int64_t ms,

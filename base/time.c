@@ -1,5 +1,8 @@
 /* time.c - points in time of base/text.h, in the proleptic Gregorian calendar, without
  * the C library's time zone (that is state of the whole process). */
+#include <stdio.h>
+
+#include "base/base.h"
 #include "base/date.h"
 #include "base/text.h"
 #include "holdfast/producer.h"
@@ -105,6 +108,26 @@ bool hf_parse_time_ms(const char *text, int64_t *out)
     int64_t seconds = hf_days_of_date(year, month, day) * HF_DAY_S + hour * 3600 +
                       (minute - zone) * 60 + second;
     return set_time(seconds, ms, out);
+}
+
+const char *hf_time_needs(const char *text)
+{
+    static const struct {
+        const char *end, *said;
+    } ways[] = {
+        {"Z", " (add Z for UTC, or an offset such as +01:00)"},
+        {":00Z", " (add :00Z for UTC, or :00 and an offset such as +01:00)"},
+        {"T00:00:00Z", " (add T00:00:00Z for its beginning in UTC)"},
+    };
+    enum { TEXT_SIZE = 64 };
+    char whole[TEXT_SIZE];
+    int64_t ms;
+    for (size_t i = 0; i < HF_COUNT(ways) && text[0] != '@'; i++) {
+        int len = snprintf(whole, sizeof whole, "%s%s", text, ways[i].end);
+        if (len < TEXT_SIZE && hf_parse_time_ms(whole, &ms))
+            return ways[i].said;
+    }
+    return "";
 }
 
 /* The last `digits` digits of value, then `end`; gives the place after it. */

@@ -75,8 +75,8 @@ static hf_err read_number(parser *p, const hf_opt *opt, const char *text, int64_
             return HF_OK;
         return fail(p,
                     "--%s: expected a time from 1970 to 9999 with its zone "
-                    "(2030-01-31T08:00:00Z) or @SECONDS, found '%s'",
-                    opt->name, HF_FOUND(text));
+                    "(2030-01-31T08:00:00Z) or @SECONDS, found '%s'%s",
+                    opt->name, HF_FOUND(text), hf_time_needs(text));
     case HF_OPT_CHOICE:
         *out = choice_of(opt->choices, text);
         if (*out >= 0)

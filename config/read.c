@@ -98,6 +98,12 @@ static hf_err unknown_key(reader *r, const char *path, const yaml_node_t *key)
     return err;
 }
 
+static const char *time_needs(const hf_key *key, const yaml_node_t *node)
+{
+    bool is_text = key->type == HF_KEY_TIME && node->type == YAML_SCALAR_NODE;
+    return is_text ? hf_time_needs((const char *)node->data.scalar.value) : "";
+}
+
 /* `found` NULL: the node speaks for itself. */
 static hf_err bad_value(reader *r, const hf_key *key, const yaml_node_t *node,
                         const char *found)
@@ -110,7 +116,8 @@ static hf_err bad_value(reader *r, const hf_key *key, const yaml_node_t *node,
     if (found == NULL)
         found = is_null(node) ? "nothing" : hf_fault_node(node, shown);
     if (err == HF_OK)
-        err = hf_fault_at(&r->fault, node->start_mark, expected.data, "%s", found);
+        err = hf_fault_at(&r->fault, node->start_mark, expected.data, "%s%s", found,
+                          time_needs(key, node));
     hf_buf_done(&expected);
     return err;
 }

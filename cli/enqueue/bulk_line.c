@@ -51,11 +51,16 @@ static hf_err fail(reader *r, hf_err err, const char *format, ...)
     return err;
 }
 
-static hf_err expected(reader *r, const value *v, const char *what)
+static hf_err needed(reader *r, const value *v, const char *what, const char *add)
 {
     int shown = v->raw_len < 60 ? (int)v->raw_len : 60;
-    return fail(r, HF_INVALID, "expected %s for '%s', found %.*s%s", what, v->name, shown,
-                v->raw, v->raw_len > 60 ? "..." : "");
+    return fail(r, HF_INVALID, "expected %s for '%s', found %.*s%s%s", what, v->name,
+                shown, v->raw, v->raw_len > 60 ? "..." : "", add);
+}
+
+static hf_err expected(reader *r, const value *v, const char *what)
+{
+    return needed(r, v, what, "");
 }
 
 /* A text without NUL in it, or NULL. */
@@ -138,9 +143,10 @@ static hf_err take_at(reader *r, const value *v)
     const char *text = text_of(v);
     if (text == NULL || !hf_parse_time_ms(text, &r->out->job.at_ms) ||
         r->out->job.at_ms < 0)
-        return expected(r, v,
-                        "a time from 1970 to 9999 with its zone "
-                        "(\"2030-01-31T08:00:00Z\") or \"@SECONDS\"");
+        return needed(r, v,
+                      "a time from 1970 to 9999 with its zone "
+                      "(\"2030-01-31T08:00:00Z\") or \"@SECONDS\"",
+                      text != NULL ? hf_time_needs(text) : "");
     return HF_OK;
 }
 

@@ -70,6 +70,8 @@ static const bad bad_inputs[] = {
     {"enqueue t @ --at @253402300800", NULL, 64, "holdfast: --at: expected a time"},
     {"enqueue t @ --in 10s --at @5", NULL, 64, "expected --in or --at, found both"},
     {"enqueue t @ --at 2030-01-31T08:00:00", NULL, 64, "holdfast: --at: expected a time"},
+    {"enqueue t @ --at 2030-01-31T08:00", NULL, 64, "(add :00Z for UTC, or :00 and"},
+    {"enqueue t @ --in 30m1h", NULL, 64, "holdfast: --in: expected a duration"},
     {"enqueue t @ --unique-for 5s", NULL, 64, "enqueue: --unique-for needs --unique"},
     {"enqueue t @ --on-conflict skip", NULL, 64, "enqueue: --on-conflict needs --unique"},
     {"enqueue t @ --unique k --debounce 5s", NULL, 64,

@@ -213,7 +213,8 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("one a --at 2030-01-31T08:00:00",
                    "--at: expected a time from 1970 to 9999 with its zone "
                    "(2030-01-31T08:00:00Z) or @SECONDS, "
-                   "found '2030-01-31T08:00:00'");
+                   "found '2030-01-31T08:00:00' (add Z for UTC, or an offset such as "
+                   "+01:00)");
     assert_refused("one a --state done",
                    "--state: expected one of ready|dead, found 'done'");
 }

@@ -22,11 +22,21 @@ typedef struct number_case {
 static void a_duration_is_a_whole_number_with_a_unit(void **state)
 {
     static const number_case cases[] = {
-        {"250ms", 250},   {"10s", 10000},
-        {"5m", 300000},   {"1h", 3600000},
-        {"1d", 86400000}, {"180d", INT64_C(180) * 86400000},
-        {"0", 0},         {"0s", 0},
-        {"007s", 7000},   {"36525d", HF_DELAY_MAX_MS},
+        {"250ms", 250},
+        {"10s", 10000},
+        {"5m", 300000},
+        {"1h", 3600000},
+        {"1d", 86400000},
+        {"180d", INT64_C(180) * 86400000},
+        {"0", 0},
+        {"0s", 0},
+        {"007s", 7000},
+        {"36525d", HF_DELAY_MAX_MS},
+        {"1h30m", 5400000},
+        {"1d12h", 129600000},
+        {"1d0h0m0s1ms", 86400001},
+        {"90m30s", 5430000},
+        {"36524d24h", HF_DELAY_MAX_MS},
     };
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
@@ -50,6 +60,16 @@ static void what_is_no_duration_is_refused_and_changes_nothing(void **state)
                                       "10S",
                                       "10sec",
                                       "1s1s",
+                                      "30m1h",
+                                      "1h1h",
+                                      "1h30",
+                                      "1h 30m",
+                                      "1h30m10",
+                                      "1hm",
+                                      "1h-30m",
+                                      "36525d1ms",
+                                      "9223372036854775807ms1ms",
+                                      "1ms1s",
                                       "0x1s",
                                       "36526d",
                                       "2562047788015h",
@@ -132,6 +152,23 @@ static void a_time_needs_its_zone(void **state)
         if (!hf_parse_time_ms(cases[i].text, &ms) || ms != cases[i].value)
             fail_msg("%s was read as %lld", cases[i].text, (long long)ms);
     }
+}
+
+static void what_a_time_lacks_is_told(void **state)
+{
+    static const char *const cases[][2] = {
+        {"2030-01-31T08:00:00", " (add Z for UTC, or an offset such as +01:00)"},
+        {"2030-01-31T08:00:00.5", " (add Z for UTC, or an offset such as +01:00)"},
+        {"2030-01-31T08:00", " (add :00Z for UTC, or :00 and an offset such as +01:00)"},
+        {"2030-01-31", " (add T00:00:00Z for its beginning in UTC)"},
+        {"2030-02-31T08:00:00", ""},
+        {"tomorrow", ""},
+        {"@1x", ""},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cases); i++)
+        assert_string_equal(hf_time_needs(cases[i][0]), cases[i][1]);
 }
 
 static void what_is_no_time_is_refused(void **state)
@@ -235,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_size_counts_bytes_or_powers_of_1024),
         cmocka_unit_test(a_number_is_all_of_the_text_and_within_its_range),
         cmocka_unit_test(a_time_needs_its_zone),
+        cmocka_unit_test(what_a_time_lacks_is_told),
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(durations_are_written_in_the_largest_unit_that_divides_them),
         cmocka_unit_test(a_written_time_is_read_back_as_the_same),
