@@ -65,7 +65,7 @@ static const hf_command commands[] = {
          "holdfast enqueue report 2030-01 --queue reports --in 10m --priority low\n"
          "holdfast enqueue email --id order-18 --unique ada --on-conflict replace\n"
          "holdfast enqueue report 2030-01 --queue reports --wait\n"
-         "holdfast enqueue --bulk jobs.jsonl --queue mail"},
+         "holdfast enqueue --bulk jobs.jsonl --queue mail --quiet"},
     {.name = "job show",
      .alike = "show|get|inspect|job get|job info|job status|job inspect",
      .operands = "ID",

@@ -150,6 +150,8 @@ const hf_opt hf_opts_enqueue[] = {
      .kind = HF_OPT_TEXT,
      .value = "R",
      .help = "with --bulk: send the file again as the run R"},
+    {.name = "quiet",
+     .help = "with --bulk: print how many jobs were accepted, and no ids"},
     {.name = "atomic",
      .help = "with --bulk: accept all jobs or none; refuse more than one block, and ids "
              "of your own in a queue with shards"},

@@ -122,6 +122,8 @@ static int check_usage(const hf_cli *cli)
     if (hf_argv_has(args, "run") || hf_argv_has(args, "atomic"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: --run and --atomic need --bulk");
+    if (hf_argv_has(args, "quiet"))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "", "enqueue: --quiet needs --bulk");
     return HF_EXIT_OK;
 }
 
@@ -223,9 +225,10 @@ typedef struct sender {
     const hf_cli *cli;
     hf_producer *producer;
     hf_progress progress;
-    bool atomic;
+    bool atomic, quiet;
     int out_error; /* errno of the ids that could not be printed; 0: all were */
     uint64_t accepted, swallowed, unsure, bytes_read;
+    uint64_t existed;           /* of those accepted */
     hf_enqueue_result *results; /* HF_BATCH_JOBS of them */
     char detail[HF_DETAIL_SIZE];
 } sender;
@@ -273,10 +276,12 @@ static void take_answers(sender *s, const hf_bulk_block *block, hf_err err)
     hf_progress_end(&s->progress); /* the ids may go to the same terminal */
     for (size_t i = 0; i < block->n; i++) {
         hf_err answer = s->results[i].err;
+        bool accepted = is_there(answer) && !is_swallowed(&s->results[i]);
         s->swallowed += is_swallowed(&s->results[i]);
-        s->accepted += is_there(answer) && !is_swallowed(&s->results[i]);
+        s->accepted += accepted;
+        s->existed += accepted && !is_new(answer);
         s->unsure += err == HF_UNSURE && answer == HF_UNSURE;
-        if (has_id(answer))
+        if (has_id(answer) && !s->quiet)
             print_id(s->cli, &block->jobs[i], &s->results[i]);
     }
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -420,6 +425,21 @@ static int tell_fault(const sender *s, hf_err err, const char *what)
                       whole ? "" : sentence, whole ? "" : ": ", what, rest);
 }
 
+/* With --quiet, instead of the ids. */
+static void print_counts(const sender *s)
+{
+    uint64_t added = s->accepted - s->existed;
+    if (s->cli->json)
+        hf_out_json(stdout, json_pack("{s:I, s:I}", "accepted", (json_int_t)added,
+                                      "existed", (json_int_t)s->existed));
+    else
+        printf("%" PRIu64 " job%s accepted", added, added == 1 ? " was" : "s were");
+    if (!s->cli->json && s->existed > 0)
+        printf(", %" PRIu64 " existed already", s->existed);
+    if (!s->cli->json)
+        putchar('\n');
+}
+
 static int read_file(const hf_cli *cli, sender *s, int fd)
 {
     char detail[HF_BULK_DETAIL_SIZE];
@@ -440,6 +460,8 @@ static int read_file(const hf_cli *cli, sender *s, int fd)
         return tell_output(s);
     if (err == HF_CANCEL || (err == HF_OK && hf_stop_asked() != 0))
         return tell_stop(s, err);
+    if (err == HF_OK && s->quiet)
+        print_counts(s);
     if (err == HF_OK && s->swallowed != 0)
         return hf_cli_say(cli, HF_EXIT_TAKEN,
                           "\"replace_dead\":true in their lines accepts them instead",
@@ -455,7 +477,9 @@ static int send_file(const hf_cli *cli)
 {
     int fd = -1;
     uint64_t size = 0;
-    sender s = {.cli = cli, .atomic = hf_argv_has(cli->args, "atomic")};
+    sender s = {.cli = cli,
+                .atomic = hf_argv_has(cli->args, "atomic"),
+                .quiet = hf_argv_has(cli->args, "quiet")};
     int code = check_bulk_usage(cli);
     if (code == HF_EXIT_OK)
         code = open_input(cli, &fd, &size);

@@ -620,6 +620,23 @@ static void a_bulk_file_prints_an_id_for_each_line(void **state)
     assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{other}:schedule"), 1);
 }
 
+static void quiet_prints_the_counts_of_a_bulk_file(void **state)
+{
+    (void)state;
+    hf_cli_fixture_put(fixture, "ids.jsonl",
+                       "{\"type\":\"t\",\"id\":\"a\"}\n{\"type\":\"t\",\"id\":\"b\"}\n");
+    hf_try_run("enqueue @ --bulk ids.jsonl --quiet", 0);
+    assert_string_equal(fixture->out, "2 jobs were accepted\n");
+    hf_cli_fixture_put(fixture, "ids.jsonl",
+                       "{\"type\":\"t\",\"id\":\"a\"}\n{\"type\":\"t\",\"id\":\"c\"}\n");
+    hf_try_run("enqueue @ --bulk ids.jsonl --quiet", 0);
+    assert_string_equal(fixture->out, "1 job was accepted, 1 existed already\n");
+    hf_try_run("enqueue @ --bulk ids.jsonl --quiet --json", 0);
+    assert_string_equal(fixture->out, "{\"accepted\":0,\"existed\":2}\n");
+    hf_try_run("enqueue t @ --quiet", 64);
+    hf_try_has(fixture->err, "--quiet needs --bulk");
+}
+
 static void a_bad_line_keeps_its_block_out_and_the_run_can_continue(void **state)
 {
     (void)state;
@@ -750,6 +767,7 @@ int main(void)
         TEST(a_slip_of_the_pen_is_seen_when_a_queue_is_paused),
         TEST(check_counts_what_a_worker_would_have),
         TEST(a_bulk_file_prints_an_id_for_each_line),
+        TEST(quiet_prints_the_counts_of_a_bulk_file),
         TEST(a_bad_line_keeps_its_block_out_and_the_run_can_continue),
         TEST(atomic_refuses_a_second_block_before_anything_is_sent),
         TEST(doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong),
