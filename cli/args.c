@@ -1,7 +1,11 @@
 /* args.c - see args.h.
  *
- * The command is the first word that is not an option. Only common options may stand
- * before it, because the command determines the others. */
+ * The command is the first word that is not an option, or the first two. Only common
+ * options may stand before it, because the command determines the others.
+ *
+ * "lock" and "worker" are older names of "lock run" and "worker run", so a second word
+ * may follow or not. It does if it makes a command with the first one, as in "lock list",
+ * unless "--" follows it: "lock list -- make" runs make under a lock named "list". */
 #include "cli/args.h"
 
 #include <stdarg.h>
@@ -172,26 +176,85 @@ static hf_err take_short(parser *p, const char *word)
 /* One word names a command or a group of them ("queue"); then a second one follows. */
 static hf_err take_command(parser *p, const char *word)
 {
-    char both[64];
-    if (p->out->group != NULL) {
-        snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
+    char both[64], near[HF_SUGGEST_SIZE];
+    const char *first = p->out->group;
+    if (first != NULL) {
+        snprintf(both, sizeof both, "%.20s %.40s", first, word);
         word = both;
     }
     p->out->command = hf_command_find(p->commands, word);
-    if (p->out->command != NULL)
-        return HF_OK;
-    if (p->out->group == NULL && *word != '\0' && hf_command_group(p->commands, word)) {
+    if (first == NULL && *word != '\0' && hf_command_group(p->commands, word)) {
         p->out->group = word;
         return HF_OK;
     }
-    char near[HF_SUGGEST_SIZE];
-    bool more = p->out->group == NULL && p->at < p->argc && p->argv[p->at][0] != '-';
+    if (p->out->command != NULL) {
+        p->out->group = NULL;
+        return HF_OK;
+    }
+    bool more = first == NULL && p->at < p->argc && p->argv[p->at][0] != '-';
     hf_suggest_command(p->commands, word, more ? p->argv[p->at] : "", near);
     return fail(p, "expected a command, found '%s'%s", HF_FOUND(word), near);
 }
 
+/* How many words an option of the command takes: with its value 2; 0: it is none. */
+static int words_of(const hf_command *command, const char *word)
+{
+    if (word[1] == '-') {
+        size_t len = strcspn(word + 2, "=");
+        const hf_opt *opt = hf_opt_find(command, word + 2, len, 0);
+        return opt == NULL ? 0 : opt->kind == HF_OPT_FLAG || word[2 + len] == '=' ? 1 : 2;
+    }
+    for (const char *at = word + 1; *at != '\0'; at++) {
+        const hf_opt *opt = hf_opt_find(command, NULL, 0, *at);
+        if (opt == NULL)
+            return 0;
+        if (opt->kind != HF_OPT_FLAG)
+            return at[1] != '\0' ? 1 : 2;
+    }
+    return 1;
+}
+
+/* Whether "--" comes next, perhaps after options of this command. */
+static bool dashes_follow(const parser *p, const hf_command *command)
+{
+    for (int at = p->at; at < p->argc && p->argv[at][0] == '-';) {
+        int n = words_of(command, p->argv[at]);
+        if (strcmp(p->argv[at], "--") == 0)
+            return true;
+        if (n == 0 || p->argv[at][1] == '\0')
+            return false;
+        at += n;
+    }
+    return false;
+}
+
+/* The second word of a command whose first one is a command itself. *taken: it is. */
+static hf_err take_second(parser *p, const char *word, bool *taken)
+{
+    char both[64];
+    const hf_command *first = p->out->command;
+    snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
+    const hf_command *command = hf_command_find(p->commands, both);
+    *taken = command != NULL && !(first->program && dashes_follow(p, first));
+    if (command == NULL && first->max_operands == 0)
+        return take_command(p, word); /* which says what was meant */
+    p->out->group = NULL;
+    if (!*taken)
+        return HF_OK;
+    p->out->command = command;
+    for (size_t i = 0; i < p->out->n_given; i++) { /* they stood before the word */
+        const hf_opt *opt = p->out->given[i].opt;
+        if (hf_opt_find(command, opt->name, strlen(opt->name), 0) != opt)
+            return fail(p, "expected an option of '%s', found '--%s'", command->name,
+                        opt->name);
+    }
+    return HF_OK;
+}
+
 static hf_err take_word(parser *p, const char *word)
 {
+    bool taken = false;
+    hf_err err = HF_OK;
     if (!p->plain && strcmp(word, "--") == 0) {
         p->plain = true;
         return HF_OK;
@@ -202,6 +265,10 @@ static hf_err take_word(parser *p, const char *word)
         return take_short(p, word);
     if (p->out->command == NULL)
         return take_command(p, word);
+    if (p->out->group != NULL && !p->plain)
+        err = take_second(p, word, &taken);
+    if (err != HF_OK || taken)
+        return err;
     p->out->operands[p->out->n_operands++] = word;
     p->plain = p->plain || (p->out->command->program && p->out->n_operands > 1);
     return HF_OK;

@@ -21,8 +21,9 @@ typedef struct hf_given {
 /* All text is borrowed from argv and the tables. */
 typedef struct hf_argv {
     const hf_command *command; /* NULL: none was named */
-    const char *group;         /* "queue", where only the first of two words was given */
-    bool help;                 /* --help was given: nothing else was checked */
+    const char *group; /* "queue", where only the first of two words was given; with a
+                          command: that is the older name of one, as "lock" is */
+    bool help;         /* --help was given: nothing else was checked */
     bool version;
     hf_given *given;
     size_t n_given;

@@ -397,8 +397,9 @@ static const hf_command commands[] = {
      .examples =
          "holdfast cron next '*/15 8-18 * * MON-FRI'\n"
          "holdfast cron next @daily --tz Europe/Berlin --from 2030-03-30T00:00:00Z -n 3"},
-    {.name = "lock",
-     .alike = "flock|acquire",
+    {.name = "lock run",
+     .also = "lock",
+     .alike = "flock|acquire|locks run",
      .operands = "NAME[,NAME...] [--] COMMAND [ARGUMENT...]",
      .min_operands = 2,
      .max_operands = HF_ARGV_MAX,
@@ -409,19 +410,20 @@ static const hf_command commands[] = {
      .help = "run a command while holding a lock, as flock(1) does",
      .more = HF_MORE_LOCK,
      .examples =
-         "holdfast lock nightly-backup --nonblock -- tar cf backup.tar worker.yaml\n"
-         "holdfast lock shop/report --shared --wait 10 -- cat jobs.jsonl\n"
-         "holdfast lock gpu --permits 2/8 -- env"},
-    {.name = "locks list",
-     .alike = "lock ls",
+         "holdfast lock run nightly-backup --nonblock -- tar cf backup.tar worker.yaml\n"
+         "holdfast lock run shop/report --shared --wait 10 -- cat jobs.jsonl\n"
+         "holdfast lock run gpu --permits 2/8 -- env"},
+    {.name = "lock list",
+     .also = "locks list",
      .operands = "",
      .opts = hf_opts_locks_list,
      .run = hf_cmd_locks_list,
      .section = "locks",
      .help = "list the locks that are held or waited for",
      .more = "Scans all keys of Redis, a thousand at a time.",
-     .examples = "holdfast locks list"},
-    {.name = "locks show",
+     .examples = "holdfast lock list"},
+    {.name = "lock show",
+     .also = "locks show",
      .operands = "NAME",
      .min_operands = 1,
      .max_operands = 1,
@@ -430,8 +432,9 @@ static const hf_command commands[] = {
      .section = "locks",
      .help = "show the holders, deadlines and waiters of a lock",
      .more = "Exits with 1 if the lock is free.",
-     .examples = "holdfast locks show shop/stock"},
-    {.name = "locks release",
+     .examples = "holdfast lock show shop/stock"},
+    {.name = "lock release",
+     .also = "locks release",
      .operands = "NAME",
      .min_operands = 1,
      .max_operands = 1,
@@ -441,8 +444,9 @@ static const hf_command commands[] = {
      .help = "take a lock away from its holder",
      .more = "The holder learns of it at once, but until then it may work on. The next "
              "holder has a higher fence. Exits with 1 if the lock is free.",
-     .examples = "holdfast locks release shop/stock --force --yes"},
-    {.name = "locks revoke",
+     .examples = "holdfast lock release shop/stock --force --yes"},
+    {.name = "lock revoke",
+     .also = "locks revoke",
      .operands = "NAME",
      .min_operands = 1,
      .max_operands = 1,
@@ -452,8 +456,9 @@ static const hf_command commands[] = {
      .help = "ask the holder of a lock to release it",
      .more = "The holder learns of it at once, and decides what to do. Exits with 1 if "
              "the lock is free.",
-     .examples = "holdfast locks revoke shop/stock"},
-    {.name = "locks fence-check",
+     .examples = "holdfast lock revoke shop/stock"},
+    {.name = "lock fence-check",
+     .also = "locks fence-check",
      .operands = "RESOURCE FENCE",
      .min_operands = 2,
      .max_operands = 2,
@@ -464,21 +469,10 @@ static const hf_command commands[] = {
      .more = "Remembers the highest fence that was shown for the resource. From then on "
              "it refuses a lower fence, and the same fence of another owner.",
      .examples =
-         "holdfast locks fence-check shop/orders 33 --owner \"$HOLDFAST_LOCK_OWNER\""},
-    {.name = "workers",
-     .alike = "status|ps|top",
-     .operands = "",
-     .opts = hf_opts_workers,
-     .run = hf_cmd_workers,
-     .section = "workers",
-     .help = "list the live workers, and the silent ones",
-     .more = "A worker is silent if its heartbeats stopped and it did not sign off. "
-             "RUNNING shows the slots in use of all slots, at the time of "
-             "HEARD; a worker reports every 10 s.",
-     .examples = "holdfast workers\n"
-                 "holdfast workers --all --json"},
-    {.name = "worker",
-     .alike = "run|start|work|serve|consume|process",
+         "holdfast lock fence-check shop/orders 33 --owner \"$HOLDFAST_LOCK_OWNER\""},
+    {.name = "worker run",
+     .also = "worker",
+     .alike = "run|start|work|serve|consume|process|worker start",
      .core = 2,
      .operands = "",
      .opts = hf_opts_worker,
@@ -492,8 +486,21 @@ static const hf_command commands[] = {
          "HUP: reload the configuration file while jobs run; a bad file changes nothing, "
          "and the log names what needs a restart. Under systemd (Type=notify) the worker "
          "reports when it is ready, and feeds the watchdog while Redis answers.",
-     .examples = "holdfast worker -c worker.yaml\n"
-                 "holdfast worker -c worker.yaml --queue mail -n 8 --burst"},
+     .examples = "holdfast worker run -c worker.yaml\n"
+                 "holdfast worker run -c worker.yaml --queue mail -n 8 --burst"},
+    {.name = "worker list",
+     .also = "workers",
+     .alike = "status|ps|top|worker ls",
+     .operands = "",
+     .opts = hf_opts_workers,
+     .run = hf_cmd_workers,
+     .section = "workers",
+     .help = "list the live workers, and the silent ones",
+     .more = "A worker is silent if its heartbeats stopped and it did not sign off. "
+             "RUNNING shows the slots in use of all slots, at the time of "
+             "HEARD; a worker reports every 10 s.",
+     .examples = "holdfast worker list\n"
+                 "holdfast worker list --all --json"},
     {.name = "check",
      .alike = "validate|verify|lint|config|test",
      .operands = "",

@@ -77,17 +77,22 @@ static bool take_short(before *b, const char *word)
 
 static void take_word(before *b, const char *word)
 {
-    size_t len = strlen(b->path);
-    if (!hf_command_group(hf_commands(), b->path)) {
+    char path[2 * PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s%s%.60s", b->path, *b->path != '\0' ? " " : "",
+                   word);
+    const hf_command *command = hf_command_find(hf_commands(), path);
+    /* The words of a command have ended: "lock" is one by itself, too. */
+    if (b->n_operands > 0 || strlen(path) >= sizeof b->path ||
+        !hf_command_group(hf_commands(), b->path) ||
+        (b->command != NULL && command == NULL)) {
         b->n_operands++;
         b->foreign = b->command != NULL && b->command->program && b->n_operands > 1;
         return;
     }
-    (void)snprintf(b->path + len, sizeof b->path - len, "%s%.30s", len > 0 ? " " : "",
-                   word);
+    memcpy(b->path, path, strlen(path) + 1);
     if (b->helping)
         return;
-    b->command = hf_command_find(hf_commands(), b->path);
+    b->command = command;
     b->helping = strcmp(b->path, "help") == 0;
     if (b->helping) {
         b->path[0] = '\0';
@@ -145,6 +150,25 @@ static void put_words(FILE *file, const char *path)
             put(file, word, len, c->help);
         else if (is_first(c, len))
             put_group(file, word, len);
+    }
+}
+
+/* "locks": the first words of older names, where no other one is meant. */
+static void put_old_words(FILE *file, const char *typed)
+{
+    const char *last = "";
+    size_t typed_len = strlen(typed);
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (!c->hidden && strncmp(c->name, typed, typed_len) == 0)
+            return;
+    }
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        size_t len = c->also != NULL ? strcspn(c->also, " ") : 0;
+        if (len == 0 || strncmp(c->also, typed, typed_len) != 0 ||
+            (strlen(last) >= len && strncmp(last, c->also, len) == 0))
+            continue;
+        put(file, c->also, len, c->help);
+        last = c->also;
     }
 }
 
@@ -218,7 +242,10 @@ bool hf_complete(FILE *file, const char *const *words, size_t n)
     if (b.valued != NULL || opt != NULL)
         return put_value(file, b.valued != NULL ? b.valued : opt);
     if (word[0] != '-') {
-        put_words(file, b.path);
+        if (b.n_operands == 0)
+            put_words(file, b.path);
+        if (*b.path == '\0')
+            put_old_words(file, word);
     } else if (strchr(word, '=') == NULL) { /* else it is an option that we do not know */
         put_options(file, &b, hf_common_opts());
         put_options(file, &b, b.command != NULL ? b.command->opts : NULL);

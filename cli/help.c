@@ -139,13 +139,18 @@ void hf_help_all(FILE *file)
     fputs("\nholdfast COMMAND --help explains a command.\n", file);
 }
 
-void hf_help_group(FILE *file, const char *group)
+static void print_group(FILE *file, const char *group)
 {
-    fprintf(file, "usage: holdfast %s COMMAND [OPTIONS]\n\n", group);
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
         if (!c->hidden && hf_command_after(c, group) != NULL)
             print_command_line(file, c);
     }
+}
+
+void hf_help_group(FILE *file, const char *group)
+{
+    fprintf(file, "usage: holdfast %s COMMAND [OPTIONS]\n\n", group);
+    print_group(file, group);
     print_title(file, "examples");
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
         if (!c->hidden && hf_command_after(c, group) != NULL)
@@ -153,7 +158,7 @@ void hf_help_group(FILE *file, const char *group)
     }
 }
 
-void hf_help_command(FILE *file, const hf_command *command)
+void hf_help_command(FILE *file, const hf_command *command, const char *group)
 {
     fprintf(file, "usage: holdfast %s%s%s%s%s\n\n", command->name,
             command->program ? " [OPTIONS]" : "", *command->operands != '\0' ? " " : "",
@@ -162,6 +167,12 @@ void hf_help_command(FILE *file, const hf_command *command)
     if (command->more != NULL) {
         fputc('\n', file);
         print_wrapped(file, command->more, 0, 0);
+    }
+    if (command->also != NULL)
+        fprintf(file, "\nAlso: holdfast %s\n", command->also);
+    if (group != NULL) {
+        print_title(file, "commands");
+        print_group(file, group);
     }
     if (command->opts != NULL && command->opts->name != NULL && !command->opts->hidden) {
         print_title(file, "options");
@@ -224,6 +235,11 @@ static void put_roff_command(FILE *file, const hf_command *command)
     if (command->more != NULL) {
         fputs(".PP\n", file);
         put_roff(file, command->more);
+        fputc('\n', file);
+    }
+    if (command->also != NULL) {
+        fputs(".PP\nAlso: holdfast ", file);
+        put_roff(file, command->also);
         fputc('\n', file);
     }
     put_roff_options(file, command->opts);
@@ -331,7 +347,8 @@ int hf_cmd_help(hf_cli *cli)
              second != NULL ? second : "");
     const hf_command *command = hf_command_find(hf_commands(), name);
     if (command != NULL && !command->hidden)
-        hf_help_command(stdout, command);
+        hf_help_command(stdout, command,
+                        hf_command_group(hf_commands(), name) ? name : NULL);
     else if (*name != '\0' && hf_command_group(hf_commands(), name))
         hf_help_group(stdout, name);
     else

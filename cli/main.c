@@ -49,7 +49,7 @@ static int run(hf_cli *cli, const hf_argv *args)
     if (args->command == NULL)
         return without_command(cli, args);
     if (args->help) {
-        hf_help_command(stdout, args->command);
+        hf_help_command(stdout, args->command, args->group);
         return HF_EXIT_OK;
     }
     int code = hf_cli_setup(cli, args);

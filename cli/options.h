@@ -65,28 +65,33 @@
             "enqueue a job of this type when the job dies, with JSON about the death"    \
     }
 
-/* The help of `holdfast lock`, paragraph by paragraph. */
+/* The help of `holdfast lock run`, paragraph by paragraph. */
 #define HF_MORE_LOCK                                                                     \
     "COMMAND gets its own process group, and the terminal while it runs in the "         \
-    "foreground; INT, TERM, HUP, QUIT, USR1, USR2, CONT, TSTP and WINCH are passed "     \
-    "on to the group. Its environment contains HOLDFAST_LOCK_NAME, _FENCE, _OWNER, "     \
-    "_DEADLINE_UNIX_MS (of the first lease) and _FD, a descriptor that becomes "         \
-    "readable (end of file) when the lock is lost. Several names are taken together, "   \
-    "all or none; they need a common tag: shop/a,shop/b.\nThe lock is held until the "   \
-    "last process of the group has ended, including the processes that COMMAND left "    \
-    "in the background. When the lock is lost the group gets TERM and, after "           \
-    "--grace, KILL. If renewals fail, this happens before the lease can pass to "        \
-    "another holder, even while holdfast itself is stopped. When holdfast is killed "    \
-    "the group gets KILL. If holdfast is stopped together with COMMAND, as by ^Z, it "   \
-    "cannot renew, and prints how long the lock lasts. If it does not continue in "      \
-    "that time, COMMAND gets TERM and KILL, others may have the lock, and `fg` exits "   \
-    "with 75.\nExits with the exit code of COMMAND (128 + N when signal N ended it), "   \
+    "foreground; INT, TERM, HUP, QUIT, USR1, USR2, CONT, TSTP and WINCH are "            \
+    "passed on to the group. Its environment contains HOLDFAST_LOCK_NAME, "              \
+    "_FENCE, _OWNER, _DEADLINE_UNIX_MS (of the first lease) and _FD, a "                 \
+    "descriptor that becomes readable (end of file) when the lock is lost. "             \
+    "Several names are taken together, all or none; they need a common tag: "            \
+    "shop/a,shop/b.\nThe lock is held until the last process of the group has "          \
+    "ended, including the processes that COMMAND left in the background. When "          \
+    "the lock is lost the group gets TERM and, after --grace, KILL. If renewals "        \
+    "fail, this happens before the lease can pass to another holder, even while "        \
+    "holdfast itself is stopped. When holdfast is killed the group gets KILL. If "       \
+    "holdfast is stopped together with COMMAND, as by ^Z, it cannot renew, and "         \
+    "prints how long the lock lasts. If it does not continue in that time, "             \
+    "COMMAND gets TERM and KILL, others may have the lock, and `fg` exits with "         \
+    "75.\nExits with the exit code of COMMAND (128 + N when signal N ended it), "        \
     "or with: 1 (or --conflict-exit-code) another client has the lock, 64 wrong "        \
     "usage, 65 an invalid name, 69 Redis was not reached within "                        \
     "redis.connect_timeout (with --wait within that time if it is shorter, with "        \
     "--nonblock within redis.request_timeout), 75 the lock was lost, 126 COMMAND "       \
-    "cannot be executed, 127 COMMAND was not found, 128 + N when signal N ended the "    \
-    "wait."
+    "cannot be executed, 127 COMMAND was not found, 128 + N when signal N ended "        \
+    "the wait.\n`run` may be left out: lock NAME -- COMMAND. After `lock`, the "         \
+    "words run, list, show, release, revoke and fence-check are commands, unless "       \
+    "-- follows: then the word is the name of a lock. So lock list -- COMMAND "          \
+    "takes a lock named list, as lock run list -- COMMAND does, and lock run -- "        \
+    "COMMAND one named run."
 
 extern const hf_opt hf_opts_enqueue[];
 extern const hf_opt hf_opts_limit[];

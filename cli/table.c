@@ -19,20 +19,27 @@ bool hf_words_have(const char *words, const char *word, size_t len)
 const hf_command *hf_command_find(const hf_command *commands, const char *name)
 {
     for (; commands->name != NULL; commands++) {
-        if (strcmp(commands->name, name) == 0)
+        if (strcmp(commands->name, name) == 0 ||
+            (commands->also != NULL && strcmp(commands->also, name) == 0))
             return commands;
     }
     return NULL;
 }
 
-const char *hf_command_after(const hf_command *command, const char *path)
+static const char *after(const char *name, const char *path)
 {
     size_t len = strlen(path);
-    if (len == 0)
-        return command->name;
-    if (strncmp(command->name, path, len) != 0 || command->name[len] != ' ')
+    if (name == NULL || strncmp(name, path, len) != 0 || name[len] != ' ')
         return NULL;
-    return command->name + len + 1;
+    return name + len + 1;
+}
+
+const char *hf_command_after(const hf_command *command, const char *path)
+{
+    if (*path == '\0')
+        return command->name;
+    const char *rest = after(command->name, path);
+    return rest != NULL ? rest : after(command->also, path);
 }
 
 bool hf_command_group(const hf_command *commands, const char *path)

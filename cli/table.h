@@ -36,6 +36,7 @@ typedef struct hf_opt {
 
 typedef struct hf_command {
     const char *name; /* one word, or two: "queue list" */
+    const char *also; /* an older name of the same form, or NULL */
     const char *operands;
     size_t min_operands, max_operands;
     const hf_opt *opts; /* NULL: only the common ones */
@@ -59,11 +60,12 @@ const hf_opt *hf_common_opts(void);
 /* Whether the `len` characters at `word` are one of the words in "a|b|c"; NULL: none. */
 bool hf_words_have(const char *words, const char *word, size_t len);
 
-/* The command of this whole name, or NULL. */
+/* The command of this whole name, or older name; or NULL. */
 const hf_command *hf_command_find(const hf_command *commands, const char *name);
 
 /* The rest of the command's name after the words `path` ("list" of "job list" after
- * "job"; all of it after ""). NULL: it does not begin with them, or ends there. */
+ * "job"; all of it after ""), or of its older name. NULL: neither begins with them, or it
+ * ends there. */
 const char *hf_command_after(const hf_command *command, const char *path);
 
 /* Whether the name of a command continues after these words. */

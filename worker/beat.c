@@ -77,7 +77,7 @@ static void write_json(const hf_worker *w, hf_buf *json)
     hf_buf_text(json, all ? "]}" : "],\"types_cut\":true}");
 }
 
-/* Without heartbeats `holdfast workers` takes this worker for one that went silent. A
+/* Without heartbeats `holdfast worker list` takes this worker for one that went silent. A
  * connection that is away is logged elsewhere. */
 static void report_refusal(hf_worker *w, const hf_answer *answer)
 {

@@ -1,4 +1,4 @@
-/* workers.c - `holdfast workers`: those that live, and those that fell silent. */
+/* workers.c - `holdfast worker list`: those that live, and those that fell silent. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static void print_rest(const lister *l)
     if (l->shown == 0)
         puts(l->goes_on ? "no more workers" : "no workers");
     if (l->hidden > 0)
-        printf("%zu went silent more than an hour ago: holdfast workers --all\n",
+        printf("%zu went silent more than an hour ago: holdfast worker list --all\n",
                l->hidden);
 }
 

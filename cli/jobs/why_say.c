@@ -162,7 +162,7 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
     const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
         printf("no live worker takes jobs of queue '%s': start one, or send CONT to one "
-               "that is quiet; 'holdfast workers' lists the workers\n",
+               "that is quiet; 'holdfast worker list' lists the workers\n",
                queue);
     else if (reason == HF_REASON_BUSY)
         printf("all %" PRId64 " slots of the workers that take it (%" PRId64
@@ -189,7 +189,7 @@ static void say_none(const hf_why_say *t)
         puts("nothing holds it up: it starts at any moment");
     else
         printf("nothing holds it up, but it was due %s: the worker that takes it may be "
-               "dead; 'holdfast workers' shows when each was heard of\n",
+               "dead; 'holdfast worker list' shows when each was heard of\n",
                due);
 }
 

@@ -1,4 +1,4 @@
-/* locks.c - `holdfast locks list|show|release|revoke|fence-check`. */
+/* locks.c - `holdfast lock list|show|release|revoke|fence-check`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,7 +286,7 @@ int hf_cmd_locks_release(hf_cli *cli)
         code = check_owner(cli);
     if (code == HF_EXIT_OK && !hf_argv_has(cli->args, "force"))
         code = hf_cli_say(cli, HF_EXIT_USAGE,
-                          "'holdfast locks revoke NAME' asks the holder instead",
+                          "'holdfast lock revoke NAME' asks the holder instead",
                           "a lock is released by its holder; to take it away, say "
                           "--force");
     if (code == HF_EXIT_OK)

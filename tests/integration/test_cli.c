@@ -143,7 +143,7 @@ static const bad bad_inputs[] = {
      "holdfast: small.yaml:1:1: 'handlers' is missing"},
     {"enqueue t -c nopassword.yaml", NULL, 78, "password file"},
     {"workers redis://me:S3cret@h", NULL, 64,
-     "expected nothing more after 'workers', found 'redis://***@h'"},
+     "expected nothing more after 'worker list', found 'redis://***@h'"},
     {"queue list -c redis://me:S3cret@h", NULL, 78, "holdfast: redis://***@h:1:1: "},
     {"job show me:S3cret@h", NULL, 65, "found '***@h'"},
     {"queue list -aS3cret", NULL, 64, "found '-a'"},

@@ -19,7 +19,7 @@ enum { LINE_SIZE = 512, RUN_MS = 120000, START_MS = 30000 };
     "holdfast enqueue report --id report-7 --keep 1h\n"                                  \
     "holdfast enqueue import --id import-3\n"                                            \
     "holdfast enqueue import --id import-3 --queue mail\n"                               \
-    "holdfast worker -c worker.yaml --burst\n"                                           \
+    "holdfast worker run -c worker.yaml --burst\n"                                       \
     "holdfast job delete import-3 --queue $OTHER --yes\n"                                \
     "holdfast enqueue email '{\"to\":\"ada\"}' --id order-17 --in 1h\n"                  \
     "holdfast enqueue email --queue mail\n"                                              \
@@ -95,16 +95,16 @@ static void seed(const char *example)
 
 static bool is_held(void)
 {
-    return run("holdfast locks show shop/stock") == 0;
+    return run("holdfast lock show shop/stock") == 0;
 }
 
 /* What it needs beside it runs, until it is killed. */
 static void begin_beside(const char *example)
 {
     if (has(example, "--wait") && has(example, "enqueue")) {
-        start(&beside, "exec holdfast worker -c worker.yaml");
+        start(&beside, "exec holdfast worker run -c worker.yaml");
     } else if (has(example, "shop/stock")) {
-        start(&beside, "exec holdfast lock shop/stock -- sleep 60");
+        start(&beside, "exec holdfast lock run shop/stock -- sleep 60");
         EVENTUALLY(START_MS, is_held());
     }
 }
@@ -124,8 +124,7 @@ static int run_until_told(const char *line)
 
 static bool runs_for_ever(const char *line)
 {
-    return strncmp(line, "holdfast worker", strlen("holdfast worker")) == 0 &&
-           !has(line, "--burst") && !has(line, "workers") && !has(line, " list");
+    return has(line, "worker run") && !has(line, "--burst");
 }
 
 static void try_example(const hf_command *command, const char *line)

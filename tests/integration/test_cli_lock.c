@@ -91,6 +91,35 @@ static void the_status_of_the_command_is_passed_on(void **state)
     hf_try_run("locks show @ a", 1); /* nobody holds it */
 }
 
+/* Each prints the name of the lock under which it ran. */
+static void a_lock_may_be_named_as_a_command_is(void **state)
+{
+    static const char *const lines[][2] = {
+        {"lock list @ -- printenv HOLDFAST_LOCK_NAME", "list\n"},
+        {"lock run list @ -- printenv HOLDFAST_LOCK_NAME", "list\n"},
+        {"lock show @ -n -- printenv HOLDFAST_LOCK_NAME", "show\n"},
+        {"lock run @ -- printenv HOLDFAST_LOCK_NAME", "run\n"},
+        {"lock run a @ printenv HOLDFAST_LOCK_NAME", "a\n"},
+        {"lock a @ printenv HOLDFAST_LOCK_NAME", "a\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        hf_try_run(lines[i][0], 0);
+        assert_string_equal(hf_try_fixture.out, lines[i][1]);
+    }
+    hf_try_run("lock list @ true", 64);
+    hf_try_has(hf_try_fixture.err,
+               "expected nothing more after 'lock list', found 'true'");
+    hold("list --");
+    hf_try_run("lock list @ --json", 0);
+    hf_try_has(hf_try_fixture.out, "\"name\":\"list\"");
+    hf_try_run("locks list @", 0);
+    hf_try_run("lock show list @", 0);
+    hf_try_run("lock @ list -n true", 64);
+    hf_try_run("lock @ list -n -- true", 1);
+    let_go(3);
+}
+
 static void a_program_that_cannot_be_executed_is_told(void **state)
 {
     (void)state;
@@ -107,7 +136,7 @@ static void bad_words_are_refused(void **state)
         const char *line, *says;
         int code;
     } cases[] = {
-        {"lock @ a", "missing COMMAND (usage: holdfast lock ", 64},
+        {"lock @ a", "missing COMMAND (usage: holdfast lock run ", 64},
         {"lock @ a,b true", "'a' and 'b' cannot be taken together", 64},
         {"lock @ t/a,u/b true", "cannot be taken together", 64},
         {"lock @ a,, true", "expected a lock's name", 65},
@@ -385,6 +414,7 @@ int main(void)
         TEST(a_command_does_not_get_the_login_of_redis),
         TEST(the_status_of_the_command_is_passed_on),
         TEST(a_program_that_cannot_be_executed_is_told),
+        TEST(a_lock_may_be_named_as_a_command_is),
         TEST(bad_words_are_refused),
         TEST(without_redis_it_says_so),
         TEST(a_single_try_does_not_wait_for_redis),

@@ -1,4 +1,4 @@
-/* test_cli_locks.c - `holdfast locks`: shows and changes locks that programs hold. */
+/* test_cli_locks.c - `holdfast lock list`: shows and changes locks that programs hold. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* `holdfast job why` and `holdfast workers`: the reasons why a job does not run, and the
- * workers that could run it. */
+/* `holdfast job why` and `holdfast worker list`: the reasons why a job does not run, and
+ * the workers that could run it. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
     } bad[] = {
         {"job why x @ -q q", 1, "no job 'x' in queue 'q'"},
         {"workers @ --limit 0", 64, "--limit: expected an integer from 1 to 1000"},
-        {"workers q @", 64, "expected nothing more after 'workers', found 'q'"},
+        {"workers q @", 64, "expected nothing more after 'worker list', found 'q'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hf_try_run(bad[i].line, bad[i].code);
@@ -348,7 +348,7 @@ static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void *
     hf_try_has(fixture->out, "\nweb1    11  serving     3/16  default,mail  ");
     hf_try_has(fixture->out, "\nweb-2   12  silent         -  -             10m ago ");
     hf_try_has(fixture->out,
-               "\n1 went silent more than an hour ago: holdfast workers --all\n");
+               "\n1 went silent more than an hour ago: holdfast worker list --all\n");
     assert_null(strstr(fixture->out, "web3"));
     hf_try_run("workers @ --all", 0);
     hf_try_has(fixture->out, "\nweb3    13  silent         -  -             2h ago");

@@ -1,5 +1,6 @@
 /* The command line: valid and refused arguments, the messages, and that a password does
  * not stay where others can read it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,21 @@ static const hf_command commands[] = {
      .opts = one_opts},
     {.name = "two list", .operands = ""},
     {.name = "two show", .operands = "[X]", .max_operands = 1},
+    {.name = "hold run",
+     .also = "hold",
+     .operands = "NAME [--] COMMAND...",
+     .min_operands = 2,
+     .max_operands = 9,
+     .opts = one_opts,
+     .program = true},
+    {.name = "hold list", .also = "holds", .operands = ""},
+    {.name = "hold show",
+     .also = "holds show",
+     .operands = "NAME",
+     .min_operands = 1,
+     .max_operands = 1},
+    {.name = "serve run", .also = "serve", .operands = "", .opts = one_opts},
+    {.name = "serve list", .also = "serves", .operands = ""},
     {.name = NULL},
 };
 
@@ -173,6 +189,74 @@ a_command_of_two_words_is_found_and_its_first_word_alone_is_a_group(void **state
     hf_argv_done(&l.args);
 }
 
+/* "COMMAND: OPERANDS", or what is refused. */
+static void assert_read(const char *text, const char *wanted)
+{
+    line l;
+    char got[HF_ARGV_DETAIL_SIZE] = "";
+    read_line(&l, text);
+    if (l.err == HF_OK && l.args.command != NULL) {
+        (void)snprintf(got, sizeof got, "%s:", l.args.command->name);
+        for (size_t i = 0; i < l.args.n_operands; i++)
+            (void)snprintf(got + strlen(got), sizeof got - strlen(got), " %s",
+                           l.args.operands[i]);
+    }
+    if (strcmp(l.err == HF_OK ? got : l.detail, wanted) != 0)
+        fail_msg("`%s` is read as '%s', not as '%s'", text,
+                 l.err == HF_OK ? got : l.detail, wanted);
+    hf_argv_done(&l.args);
+}
+
+static void a_first_word_may_be_a_command_and_begin_others(void **state)
+{
+    (void)state;
+    assert_read("hold a make x", "hold run: a make x");
+    assert_read("hold a -- make -x", "hold run: a make -x");
+    assert_read("hold run a make x", "hold run: a make x");
+    assert_read("hold run a -- make", "hold run: a make");
+    assert_read("hold -f run -q x a make", "hold run: a make");
+    assert_read("hold list", "hold list:");
+    assert_read("hold list --json", "hold list:");
+    assert_read("hold show list", "hold show: list");
+    assert_read("holds", "hold list:");
+    assert_read("holds show a", "hold show: a");
+    assert_read("serve", "serve run:");
+    assert_read("serve -q x -n 3", "serve run:");
+    assert_read("serve run -q x", "serve run:");
+    assert_read("serve -q x run", "serve run:");
+    assert_read("serve list", "serve list:");
+    assert_read("serves", "serve list:");
+    assert_refused("serve lst",
+                   "expected a command, found 'serve lst' (did you mean 'serve list'?)");
+    assert_refused("serve run x", "expected nothing more after 'serve run', found 'x'");
+    assert_refused("serve -q x list",
+                   "expected an option of 'serve list', found '--queue'");
+    assert_refused("hold run",
+                   "missing NAME (usage: holdfast hold run NAME [--] COMMAND...)");
+    assert_refused("hold run a",
+                   "missing COMMAND... (usage: holdfast hold run NAME [--] COMMAND...)");
+}
+
+static void a_word_before_two_dashes_is_a_name(void **state)
+{
+    (void)state;
+    assert_read("hold list -- make", "hold run: list make");
+    assert_read("hold list --json -n 3 -- make", "hold run: list make");
+    assert_read("hold list --count=3 -fe -- make", "hold run: list make");
+    assert_read("hold list -fen3 -- make", "hold run: list make");
+    assert_read("hold show -q x -- make", "hold run: show make");
+    assert_read("hold run -- make", "hold run: run make");
+    assert_read("hold -n 3 list -- make", "hold run: list make");
+    assert_read("hold run list -- make", "hold run: list make");
+    assert_read("hold run run make", "hold run: run make");
+    assert_read("hold -- list make", "hold run: list make");
+    assert_read("hold show a --", "hold show: a");
+    assert_refused("hold list make",
+                   "expected nothing more after 'hold list', found 'make'");
+    assert_refused("hold list a -- make",
+                   "expected nothing more after 'hold list', found 'a'");
+}
+
 static void help_is_given_even_if_operands_are_missing(void **state)
 {
     (void)state;
@@ -286,6 +370,8 @@ int main(void)
         cmocka_unit_test(a_dash_alone_and_all_after_two_dashes_are_operands),
         cmocka_unit_test(
             a_command_of_two_words_is_found_and_its_first_word_alone_is_a_group),
+        cmocka_unit_test(a_first_word_may_be_a_command_and_begin_others),
+        cmocka_unit_test(a_word_before_two_dashes_is_a_name),
         cmocka_unit_test(help_is_given_even_if_operands_are_missing),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(the_password_of_a_url_is_wiped_from_argv_and_kept_in_a_copy),

@@ -70,10 +70,8 @@ static void starts_with(const char *line, bool ours, const char *start)
 static void the_words_of_a_command_follow_one_another(void **state)
 {
     (void)state;
-    offers(
-        "",
-        "enqueue job dead queue cron lock locks workers worker check doctor script demo "
-        "bench version help");
+    offers("", "enqueue job dead queue cron lock worker check doctor script demo bench "
+               "version help");
     offers("dead ", "list retry purge");
     offers("job li",
            "show list result logs why retry edit cancel delete"); /* the shell matches */
@@ -86,6 +84,30 @@ static void the_words_of_a_command_follow_one_another(void **state)
     offers("dead list ", "");
     offers("dead lost ", "");
     offers("nothing ", "");
+}
+
+static void older_names_are_known(void **state)
+{
+    (void)state;
+    offers("worker ", "run list");
+    offers("worker run ", "");
+    offers("locks ", "list show release revoke fence-check");
+    has("locks", "locks", true);
+    has("lock", "locks", false);
+    has("", "locks", false);
+    offers("worke", "enqueue job dead queue cron lock worker check doctor script demo "
+                    "bench version help"); /* the shell matches */
+    has("workers", "workers", true);
+    offers("workers ", "");
+    has("workers --", "--all", true);
+    has("worker --", "--burst", true);
+    has("worker list --", "--burst", false);
+    has("locks release --", "--force", true);
+    has("lock release --", "--force", true);
+    has("lock run a --w", "--wait", true);
+    starts_with("lock run a ", false, "\n");
+    starts_with("lock list -- ", false, "\n");
+    offers("help lock ", "run list show release revoke fence-check");
 }
 
 static void a_word_comes_with_its_help(void **state)
@@ -171,7 +193,7 @@ static void what_belongs_to_another_program_is_left_to_the_shell(void **state)
     starts_with("lock a make --w", false, "\n");
     has("lock a --w", "--wait", true);
     offers("lock a --wait ", "");
-    offers("lock ", "");
+    offers("lock ", "run list show release revoke fence-check");
 }
 
 static void any_words_are_borne(void **state)
@@ -183,8 +205,8 @@ static void any_words_are_borne(void **state)
     line[sizeof line - 1] = '\0';
     offers(line, "");
     offers("--none -zz - job",
-           "enqueue job dead queue cron lock locks workers worker check "
-           "doctor script demo bench version help");
+           "enqueue job dead queue cron lock worker check doctor script demo bench "
+           "version help");
     offers("----", "--config -c --redis --namespace --json --help -h");
 }
 
@@ -211,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_words_of_a_command_follow_one_another),
+        cmocka_unit_test(older_names_are_known),
         cmocka_unit_test(a_word_comes_with_its_help),
         cmocka_unit_test(every_option_is_offered_and_nothing_that_is_hidden),
         cmocka_unit_test(an_option_is_offered_until_it_is_given),

@@ -68,6 +68,7 @@ static void another_word_for_a_command_is_known(void **state)
     command("push", "email", "enqueue");
     command("job ls", "", "job list");
     command("queue clear", "", "queue purge");
+    command("status", "", "queue list|worker list");
     command("retry", "", "job retry|dead retry");
 }
 
