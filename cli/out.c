@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/text.h"
+#include "cli/table.h"
+#include "cli/width.h"
 
 /* "\\u202e"; of a character above U+FFFF both halves. The length of what was written. */
 size_t hf_out_escape(const char *at, size_t len, char out[HF_ESCAPED_SIZE])
@@ -172,11 +173,39 @@ void hf_out_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE])
 
 bool hf_out_is_bright(FILE *file)
 {
-    const char *no = getenv("NO_COLOR");
-    return isatty(fileno(file)) == 1 && (no == NULL || *no == '\0');
+    const char *no = getenv("NO_COLOR"), *kind = getenv("TERM");
+    return isatty(fileno(file)) == 1 && (no == NULL || *no == '\0') &&
+           (kind == NULL || strcmp(kind, "dumb") != 0);
+}
+
+#define PLAIN "\033[0m"
+
+/* What a terminal is told before the word of a state; "": nothing. */
+static const char *colour_of(const char *state)
+{
+    static const struct {
+        const char *states, *colour;
+    } colours[] = {
+        {"dead|silent", "\033[31m"},                   /* red */
+        {"paused|quiet|stopping|retry", "\033[33m"},   /* yellow */
+        {"running|serving|on|held|holds", "\033[32m"}, /* green */
+    };
+    for (size_t i = 0; i < HF_COUNT(colours); i++) {
+        if (hf_words_have(colours[i].states, state, strlen(state)))
+            return colours[i].colour;
+    }
+    return "";
+}
+
+void hf_out_state(FILE *file, const char *state)
+{
+    const char *colour = hf_out_is_bright(file) ? colour_of(state) : "";
+    fprintf(file, "%s%s%s", colour, state, *colour != '\0' ? PLAIN : "");
 }
 
 /* ---- tables ---- */
+
+enum { LEAST = 16 }; /* no column is cut to less */
 
 void hf_table_init(hf_table *table, const hf_column *columns, size_t n)
 {
@@ -184,26 +213,10 @@ void hf_table_init(hf_table *table, const hf_column *columns, size_t n)
     *table = (hf_table){.columns = columns, .n_columns = n};
 }
 
-/* Characters, not bytes: those that go on with one are 10xxxxxx. */
-static size_t width_of(const char *text)
-{
-    size_t n = 0;
-    for (; *text != '\0'; text++)
-        n += ((unsigned char)*text & 0xC0) != 0x80 ? 1 : 0;
-    return n;
-}
-
 static void cut(char *text, size_t max)
 {
-    if (max == 0 || width_of(text) <= max)
-        return;
-    size_t n = 0, at = 0;
-    for (; text[at] != '\0'; at++) {
-        n += ((unsigned char)text[at] & 0xC0) != 0x80 ? 1 : 0;
-        if (n + 3 > max)
-            break;
-    }
-    snprintf(text + at, 4, "...");
+    if (hf_width(text) > max)
+        memcpy(text + hf_width_bytes(text, max - 3), "...", 4);
 }
 
 void hf_table_text(hf_table *table, const char *text)
@@ -225,7 +238,6 @@ void hf_table_text(hf_table *table, const char *text)
     }
     memcpy(copy, text, strlen(text) + 1);
     hf_text_plain(copy);
-    cut(copy, table->columns[table->n_cells % table->n_columns].max);
     table->cells[table->n_cells++] = copy;
 }
 
@@ -236,70 +248,86 @@ void hf_table_number(hf_table *table, int64_t number)
     hf_table_text(table, text);
 }
 
-/* How many columns the stream has to show them in; 0: it is no terminal. */
-static size_t room_of(FILE *file)
+/* The widest column that may be cut and is wider than it needs to be; n: there is none.
+ */
+static size_t widest(const hf_table *table, const size_t *widths, bool to_least)
 {
-    struct winsize size;
-    if (isatty(fileno(file)) != 1 || ioctl(fileno(file), TIOCGWINSZ, &size) != 0)
-        return 0;
-    return size.ws_col;
+    size_t n = table->n_columns, found = n;
+    for (size_t c = 0; c < n; c++) {
+        size_t max = table->columns[c].max;
+        size_t floor = to_least || max < LEAST ? LEAST : max;
+        if (max > 0 && widths[c] > floor && (found == n || widths[c] > widths[found]))
+            found = c;
+    }
+    return found;
 }
 
-/* At a terminal the last column, which is text, has what the others leave of the line. */
+/* Makes the table as narrow as the terminal, if that can be: first the columns that are
+ * wider than their `max`, then all that may be cut; the widest first. */
 static void fit(hf_table *table, size_t *widths, size_t room)
 {
-    enum { LEAST = 16 };
-    size_t last = table->n_columns - 1, others = 0;
-    for (size_t c = 0; c < last; c++)
-        others += widths[c] + 2;
-    size_t left = room > others + LEAST ? room - others : LEAST;
-    if (room == 0 || widths[last] <= left || table->columns[last].max == 0)
-        return;
-    widths[last] = left;
-    for (size_t i = last; i < table->n_cells; i += table->n_columns)
-        cut(table->cells[i], left);
+    size_t n = table->n_columns, total = 2 * (n - 1);
+    for (size_t c = 0; c < n; c++)
+        total += widths[c];
+    for (int to_least = 0; to_least <= 1 && room > 0; to_least++) {
+        size_t c;
+        while (total > room && (c = widest(table, widths, to_least == 1)) < n) {
+            widths[c]--;
+            total--;
+        }
+    }
+    for (size_t i = 0; i < table->n_cells; i++)
+        cut(table->cells[i], widths[i % n]);
 }
 
 static void print_row(FILE *file, const hf_table *table, char *const *cells,
-                      const size_t *widths)
+                      const size_t *widths, bool bright)
 {
     size_t n = table->n_columns;
     while (n > 1 && *cells[n - 1] == '\0')
         n--; /* nothing stands behind it: no blanks at the end */
     for (size_t c = 0; c < n; c++) {
-        int pad = (int)(widths[c] - width_of(cells[c]));
+        int pad = (int)(widths[c] - hf_width(cells[c]));
+        bool state = bright && strcmp(table->columns[c].title, "STATE") == 0;
+        const char *colour = state ? colour_of(cells[c]) : "";
+        const char *plain = *colour != '\0' ? PLAIN : "";
         if (table->columns[c].right)
             fprintf(file, "%*s%s", pad, "", cells[c]);
         else
-            fprintf(file, "%s%*s", cells[c], c + 1 == n ? 0 : pad, "");
+            fprintf(file, "%s%s%s%*s", colour, cells[c], plain, c + 1 == n ? 0 : pad, "");
         fputs(c + 1 == n ? "\n" : "  ", file);
     }
 }
 
 bool hf_table_print(hf_table *table, FILE *file)
 {
+    return hf_table_print_in(table, file, hf_width_of_terminal(file),
+                             hf_out_is_bright(file));
+}
+
+bool hf_table_print_in(hf_table *table, FILE *file, size_t room, bool bright)
+{
     char *titles[HF_COLUMNS_MAX] = {NULL};
     size_t widths[HF_COLUMNS_MAX];
-    bool bright = hf_out_is_bright(file);
     HF_ASSERT(table->n_columns > 0 && table->n_columns <= HF_COLUMNS_MAX);
     size_t whole = table->n_cells - table->n_cells % table->n_columns;
     for (size_t c = 0; c < table->n_columns; c++) {
         titles[c] = (char *)table->columns[c].title; /* is only read */
-        widths[c] = width_of(titles[c]);
+        widths[c] = hf_width(titles[c]);
     }
     for (size_t i = 0; i < table->n_cells; i++) {
-        size_t width = width_of(table->cells[i]);
+        size_t width = hf_width(table->cells[i]);
         if (width > widths[i % table->n_columns])
             widths[i % table->n_columns] = width;
     }
-    fit(table, widths, room_of(file));
+    fit(table, widths, room);
     if (table->n_cells > 0) {
         fputs(bright ? "\033[1m" : "", file);
-        print_row(file, table, titles, widths);
+        print_row(file, table, titles, widths, false);
         fputs(bright ? "\033[0m" : "", file);
     }
     for (size_t i = 0; i < whole; i += table->n_columns)
-        print_row(file, table, table->cells + i, widths);
+        print_row(file, table, table->cells + i, widths, bright);
     for (size_t i = 0; i < table->n_cells; i++)
         free(table->cells[i]);
     free(table->cells);

@@ -39,16 +39,21 @@ void hf_out_when(int64_t unix_ms, int64_t now_ms, char out[HF_WHEN_SIZE]);
 /* "2030-01-31T08:00:00.000Z (in 10s)" */
 void hf_out_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE]);
 
-/* Whether to use colours and weights on this stream: a terminal, and no NO_COLOR. */
+/* Whether to use colours and weights on this stream: a terminal that is not dumb, and no
+ * NO_COLOR. */
 bool hf_out_is_bright(FILE *file);
+
+/* The word of a state, in its colour: dead red, paused yellow, running green. A column of
+ * a table with the title STATE has them by itself. */
+void hf_out_state(FILE *file, const char *state);
 
 /* ---- tables: cells are added from left to right, row after row ---- */
 
 typedef struct hf_column {
     const char *title;
     bool right; /* numbers */
-    size_t max; /* characters; longer text is cut; 0: never cut. On a terminal the last
-    column is cut to the rest of its line, if it may be cut */
+    size_t max; /* 0: never cut. Else it may be cut at a terminal that is too narrow:
+                   first to this many columns, then further. In a pipe nothing is cut */
 } hf_column;
 
 enum { HF_COLUMNS_MAX = 12 };
@@ -65,7 +70,9 @@ void hf_table_init(hf_table *table, const hf_column *columns, size_t n);
 void hf_table_text(hf_table *table,
                    const char *text); /* control characters become spaces */
 void hf_table_number(hf_table *table, int64_t number);
-/* Prints it (nothing without rows) and frees it. False: memory ran out. */
+/* Prints it (nothing without rows) and frees it. False: memory ran out. The second one
+ * for a terminal of `room` columns (0: as wide as it is), with or without colours. */
 bool hf_table_print(hf_table *table, FILE *file);
+bool hf_table_print_in(hf_table *table, FILE *file, size_t room, bool bright);
 
 #endif

@@ -62,8 +62,13 @@ static void print_whole(const hf_queue_stats *s)
     hf_out_moment(s->oldest_ready_ms, s->now_ms, oldest);
     hf_out_moment(s->next_due_ms, s->now_ms, next);
     limits_text(s, limits);
-    printf("%s%s\n", s->queue, s->paused ? " (paused)" : "");
-    printf("  now       ready %" PRId64 "  delayed %" PRId64 "  running %" PRId64
+    printf("%s", s->queue);
+    if (s->paused) {
+        printf(" (");
+        hf_out_state(stdout, "paused");
+        putchar(')');
+    }
+    printf("\n  now       ready %" PRId64 "  delayed %" PRId64 "  running %" PRId64
            "  dead %" PRId64 "\n",
            s->ready, s->delayed, s->running, s->dead);
     printf("  ever      enqueued %" PRId64 "  done %" PRId64 "  failed %" PRId64

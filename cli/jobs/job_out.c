@@ -204,8 +204,10 @@ static void print_marks(const hf_job_info *job)
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
 {
     char moment[HF_MOMENT_SIZE], duration[HF_DURATION_SIZE];
-    printf("id        %s\nqueue     %s\ntype      %s\nstate     %s\n", job->id,
-           job->queue, job->type, hf_job_state_name(job->state));
+    printf("id        %s\nqueue     %s\ntype      %s\nstate     ", job->id, job->queue,
+           job->type);
+    hf_out_state(stdout, hf_job_state_name(job->state));
+    putchar('\n');
     hf_out_moment(job->created_ms, now_ms, moment);
     printf("created   %s\n", job->created_ms == 0 ? "unknown" : moment);
     if (job->priority != HF_PRIORITY_NORMAL)

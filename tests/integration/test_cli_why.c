@@ -2,6 +2,7 @@
  * the workers that could run it. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/cli_try.h"
@@ -416,6 +417,7 @@ static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **stat
 {
     (void)state;
     static const char *const plain[] = {"NO_COLOR=1", NULL};
+    static const char *const dumb[] = {"TERM=dumb", NULL};
     static const char *const lines[] = {"job why a @", "queue list @"};
     hf_try_run("enqueue good @ --id a", 0);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -425,7 +427,33 @@ static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **stat
         hf_cli_fixture_at_terminal(fixture, &terminal, lines[i], plain);
         assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
         assert_null(strchr(terminal.text, '\033'));
+        hf_cli_fixture_at_terminal(fixture, &terminal, lines[i], dumb);
+        assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
+        assert_null(strchr(terminal.text, '\033'));
     }
+}
+
+/* COLUMNS says how wide a terminal is, and a pipe is as wide as what goes into it. */
+static void a_table_is_as_wide_as_its_terminal(void **state)
+{
+    (void)state;
+    static const char *const narrow[] = {"COLUMNS=60", "TERM=dumb", NULL};
+    static const char *const wide[] = {"COLUMNS=200", "TERM=dumb", NULL};
+    static const char type[] = "a.type.of.more.than.forty.characters.is.long";
+    char line[128];
+    snprintf(line, sizeof line, "enqueue %s @ --id a", type);
+    hf_try_run(line, 0);
+    hf_cli_fixture_at_terminal(fixture, &terminal, "job list @", narrow);
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
+    hf_try_has(terminal.text, "a.type.of.");
+    assert_null(strstr(terminal.text, type));
+    hf_cli_fixture_at_terminal(fixture, &terminal, "job list @", wide);
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
+    hf_try_has(terminal.text, type);
+    assert_int_equal(setenv("COLUMNS", "60", 1), 0);
+    hf_try_run("job list @", 0);
+    assert_int_equal(unsetenv("COLUMNS"), 0);
+    hf_try_has(fixture->out, type);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
@@ -449,6 +477,7 @@ int main(void)
         TEST(a_redis_that_refuses_writes_is_told),
         TEST(workers_are_listed_page_by_page_with_all_their_fields),
         TEST(words_are_bright_on_a_terminal_unless_that_is_not_wanted),
+        TEST(a_table_is_as_wide_as_its_terminal),
     };
     hf_try_up(HF_TEST_COMMAND, HANDLERS);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/exit.h"
 #include "cli/out.h"
+#include "cli/width.h"
 #include "cli/worker/log.h"
 #include "tests/support/eventually.h"
 
@@ -62,7 +63,7 @@ static char *print_table(hf_table *table)
     return text;
 }
 
-static void a_table_is_aligned_by_characters_and_cut_where_it_says(void **state)
+static void a_table_is_aligned_by_columns_and_whole_in_a_pipe(void **state)
 {
     (void)state;
     static const hf_column columns[] = {
@@ -71,17 +72,103 @@ static void a_table_is_aligned_by_characters_and_cut_where_it_says(void **state)
     hf_table_init(&table, columns, HF_COUNT(columns));
     hf_table_text(&table, "gr\xC3\xBC\xC3\x9F");
     hf_table_number(&table, 7);
-    hf_table_text(&table, "two\nlines");
-    hf_table_text(&table, "a");
+    hf_table_text(&table, "two\nlines, and more than eight characters");
+    hf_table_text(&table, "\xE6\x9D\xB1\xE4\xBA\xAC"); /* two wide ones */
     hf_table_number(&table, -1234);
-    hf_table_text(
-        &table,
-        "\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC");
+    hf_table_text(&table, "e\xCC\x81"); /* one, of two parts */
     char *text = print_table(&table);
-    assert_string_equal(text,
-                        "NAME      N  TEXT\n"
-                        "gr\xC3\xBC\xC3\x9F      7  two l...\n"
-                        "a     -1234  \xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC...\n");
+    assert_string_equal(text, "NAME      N  TEXT\n"
+                              "gr\xC3\xBC\xC3\x9F      7  two lines, and more than eight "
+                              "characters\n"
+                              "\xE6\x9D\xB1\xE4\xBA\xAC  -1234  e\xCC\x81\n");
+    free(text);
+}
+
+static char *print_in(size_t room, bool bright, const char *const *cells, size_t n)
+{
+    static const hf_column columns[] = {
+        {"ID", false, 20}, {"STATE", false, 0}, {"ERROR", false, 60}};
+    char *text = NULL;
+    size_t len = 0;
+    hf_table table;
+    FILE *file = open_memstream(&text, &len);
+    assert_non_null(file);
+    hf_table_init(&table, columns, HF_COUNT(columns));
+    for (size_t i = 0; i < n; i++)
+        hf_table_text(&table, cells[i]);
+    assert_true(hf_table_print_in(&table, file, room, bright));
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void a_table_is_cut_only_as_far_as_the_terminal_needs(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {
+        "an-id-of-twenty-four-chr", "dead",
+        "an error of more than thirty characters \xE6\x9D\xB1\xE4\xBA\xAC"};
+    static const struct {
+        size_t room;
+        const char *row;
+    } cases[] = {
+        {0, "an-id-of-twenty-four-chr  dead   an error of more than thirty characters "
+            "\xE6\x9D\xB1\xE4\xBA\xAC\n"},
+        {77, "an-id-of-twenty-four-chr  dead   an error of more than thirty characters "
+             "\xE6\x9D\xB1\xE4\xBA\xAC\n"},
+        {76, "an-id-of-twenty-four...  dead   an error of more than thirty characters "
+             "\xE6\x9D\xB1\xE4\xBA\xAC\n"},
+        {60, "an-id-of-twenty-f...  dead   an error of more than thirty...\n"},
+        {40, "an-id-of-twen...  dead   an error of m...\n"},
+        {5, "an-id-of-twen...  dead   an error of m...\n"},
+    };
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        char *text = print_in(cases[i].room, false, cells, HF_COUNT(cells));
+        if (strstr(text, cases[i].row) == NULL)
+            fail_msg("in %zu columns: %s", cases[i].room, text);
+        free(text);
+    }
+}
+
+static void the_width_of_a_text_is_what_a_terminal_shows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t width, bytes_in_3;
+    } cases[] = {
+        {"", 0, 0},
+        {"abcd", 4, 3},
+        {"\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9", 4, 6},
+        {"\xE6\x9D\xB1\xE4\xBA\xAC", 4, 3}, /* half a character is not shown */
+        {"e\xCC\x81"
+         "ab\xCC\x81"
+         "c",
+         4, 7},
+        {"\xF0\x9F\x90\x91", 2, 4}, /* a sheep */
+        {"\xFF\xFE\xE6\x9D", 4, 3}, /* no UTF-8 */
+    };
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        if (hf_width(cases[i].text) != cases[i].width ||
+            hf_width_bytes(cases[i].text, 3) != cases[i].bytes_in_3)
+            fail_msg("'%s' has %zu columns, %zu bytes in 3", cases[i].text,
+                     hf_width(cases[i].text), hf_width_bytes(cases[i].text, 3));
+    }
+}
+
+static void a_state_has_its_colour(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"a", "dead",   "x", "b", "running", "dead",
+                                        "c", "paused", "x", "d", "ready",   "x"};
+    char *text = print_in(0, true, cells, HF_COUNT(cells));
+    assert_string_equal(text, "\033[1mID  STATE    ERROR\n\033[0m"
+                              "a   \033[31mdead\033[0m     x\n"
+                              "b   \033[32mrunning\033[0m  dead\n"
+                              "c   \033[33mpaused\033[0m   x\n"
+                              "d   ready    x\n");
+    free(text);
+    text = print_in(0, false, cells, HF_COUNT(cells));
+    assert_null(strchr(text, '\033'));
     free(text);
 }
 
@@ -360,7 +447,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_has_the_exit_code_that_is_documented),
-        cmocka_unit_test(a_table_is_aligned_by_characters_and_cut_where_it_says),
+        cmocka_unit_test(a_table_is_aligned_by_columns_and_whole_in_a_pipe),
+        cmocka_unit_test(a_table_is_cut_only_as_far_as_the_terminal_needs),
+        cmocka_unit_test(the_width_of_a_text_is_what_a_terminal_shows),
+        cmocka_unit_test(a_state_has_its_colour),
         cmocka_unit_test(a_row_that_ends_with_nothing_has_no_blanks_at_its_end),
         cmocka_unit_test(a_terminal_sees_each_row_on_one_line),
         cmocka_unit_test(a_table_without_rows_prints_nothing),
