@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mask.h"
+#include "base/roff.h"
 #include "cli/cli.h"
 #include "cli/complete.h"
 #include "cli/out.h"
@@ -186,24 +187,6 @@ void hf_help_command(FILE *file, const hf_command *command, const char *group)
 
 /* ---- the manual page ---- */
 
-/* Text in roff: a hyphen that can be copied, a backslash and a leading point that stay.
- */
-static void put_roff(FILE *file, const char *text)
-{
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", file);
-    for (; *text != '\0'; text++) {
-        if (*text == '\n')
-            fputs("\n.PP\n", file);
-        else if (*text == '\\')
-            fputs("\\e", file);
-        else if (*text == '-')
-            fputs("\\-", file);
-        else
-            fputc(*text, file);
-    }
-}
-
 static void put_roff_options(FILE *file, const hf_opt *opts)
 {
     char help[HELP_SIZE];
@@ -214,15 +197,15 @@ static void put_roff_options(FILE *file, const hf_opt *opts)
         if (opts->letter != 0)
             fprintf(file, "\\fB\\-%c\\fR, ", opts->letter);
         fputs("\\fB\\-\\-", file);
-        put_roff(file, opts->name);
+        hf_roff_put(file, opts->name);
         fputs("\\fR", file);
         if (opts->value != NULL) {
             fputs(" \\fI", file);
-            put_roff(file, opts->value);
+            hf_roff_put(file, opts->value);
             fputs("\\fR", file);
         }
         fputc('\n', file);
-        put_roff(file, help_of(opts, help, sizeof help));
+        hf_roff_put(file, help_of(opts, help, sizeof help));
         fputc('\n', file);
     }
 }
@@ -230,35 +213,66 @@ static void put_roff_options(FILE *file, const hf_opt *opts)
 static void put_roff_command(FILE *file, const hf_command *command)
 {
     fprintf(file, ".SS %s %s\n", command->name, command->operands);
-    put_roff(file, command->help);
+    hf_roff_put(file, command->help);
     fputs(".\n", file);
     if (command->more != NULL) {
         fputs(".PP\n", file);
-        put_roff(file, command->more);
+        hf_roff_put(file, command->more);
         fputc('\n', file);
     }
     if (command->also != NULL) {
         fputs(".PP\nAlso: holdfast ", file);
-        put_roff(file, command->also);
+        hf_roff_put(file, command->also);
         fputc('\n', file);
     }
     put_roff_options(file, command->opts);
 }
 
-/* As they are: a shell's quotes stay quotes when they are copied. */
-static void put_roff_examples(FILE *file, const char *text)
+/* Those that no table holds. */
+static void put_roff_sections(FILE *file)
 {
-    static const char plain[] = "\\-'~^";
-    static const char *const escaped[] = {"\\e", "\\-", "\\(aq", "\\(ti", "\\(ha"};
-    fputs(".EX\n", file);
-    for (; *text != '\0'; text++) {
-        const char *at = strchr(plain, *text);
-        if (at != NULL)
-            fputs(escaped[at - plain], file);
-        else
-            fputc(*text, file);
-    }
-    fputs("\n.EE\n.PP\n", file);
+    fputs(
+        ".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nthe URL of Redis, unless \\-\\-redis is "
+        "given\n"
+        ".TP\n.B NO_COLOR\nno colours on a terminal; nor with TERM=dumb\n"
+        ".TP\n.B COLUMNS\nhow wide a terminal is, instead of what it says itself\n"
+        ".SH EXIT STATUS\n"
+        ".TP\n0\ndone; also if a job that is not dead has the id already\n"
+        ".TP\n1\nnot found; dead or running, if the command does not allow that; a "
+        "question was answered with no; or doctor found something\n"
+        ".TP\n64\nwrong usage\n"
+        ".TP\n65\nbad data: an id, a name, a payload, a line of a bulk file, "
+        "a file that cannot be opened\n"
+        ".TP\n69\nRedis cannot be reached, or is too old\n"
+        ".TP\n70\na bug\n"
+        ".TP\n73\na file or the standard output cannot be written; or a job was not "
+        "accepted, because a dead job has its id or unique key\n"
+        ".TP\n74\naccepted, but too few replicas of Redis have it\n"
+        ".TP\n75\ntry again later\n"
+        ".TP\n76\nthe end of a job is unknown: it is gone, and nothing tells how\n"
+        ".TP\n77\nwrong password, or no permission\n"
+        ".TP\n78\nthe configuration, or the eviction policy of Redis, is wrong\n"
+        ".SH SIGNALS\n"
+        ".TP\nTERM, INT\n"
+        "a worker claims nothing more, waits for its running jobs for at most "
+        "worker.shutdown_timeout, and exits; a second signal ends the wait. Commands "
+        "that "
+        "work in many steps (enqueue \\-\\-bulk, dead retry, purge) stop, and say how "
+        "far they "
+        "came\n"
+        ".TP\nHUP\na worker reads its configuration file again\n"
+        ".TP\nTSTP, CONT\na worker claims nothing more; it claims again. lock run passes "
+        "on "
+        "these and most others to its command\n"
+        ".SH FILES\n"
+        ".TP\n.I /etc/holdfast/NAME.yaml\n"
+        "the configuration of the service holdfast\\-worker@NAME; see holdfast.yaml(5)\n"
+        ".TP\n.I /usr/share/holdfast/lua\n"
+        "the scripts that Redis runs, for other languages; see script enqueue\n"
+        ".TP\n.I /usr/share/holdfast/acl\n"
+        "users for Redis with the permissions that each role needs\n"
+        ".SH EXAMPLES\n",
+        file);
 }
 
 void hf_help_manual(FILE *file)
@@ -278,31 +292,14 @@ void hf_help_manual(FILE *file)
     }
     fputs(".SH OPTIONS OF EVERY COMMAND\n", file);
     put_roff_options(file, hf_common_opts());
-    fputs(".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nthe URL of Redis, unless \\-\\-redis is "
-          "given\n"
-          ".TP\n.B NO_COLOR\nno colours on a terminal\n"
-          ".SH EXIT STATUS\n"
-          ".TP\n0\ndone; also if a job that is not dead has the id already\n"
-          ".TP\n1\nnot found; dead or running, if the command does not allow that; a "
-          "question was answered with no; or doctor found something\n"
-          ".TP\n64\nwrong usage\n"
-          ".TP\n65\nbad data: an id, a name, a payload, a line of a bulk file, "
-          "a file that cannot be opened\n"
-          ".TP\n69\nRedis cannot be reached, or is too old\n"
-          ".TP\n70\na bug\n"
-          ".TP\n73\na file or the standard output cannot be written; or a job was not "
-          "accepted, because a dead job has its id or unique key\n"
-          ".TP\n74\naccepted, but too few replicas of Redis have it\n"
-          ".TP\n75\ntry again later\n"
-          ".TP\n76\nthe end of a job is unknown: it is gone, and nothing tells how\n"
-          ".TP\n77\nwrong password, or no permission\n"
-          ".TP\n78\nthe configuration, or the eviction policy of Redis, is wrong\n"
-          ".SH EXAMPLES\n",
-          file);
+    put_roff_sections(file);
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
         if (!c->hidden)
-            put_roff_examples(file, c->examples);
+            hf_roff_example(file, c->examples);
     }
+    fputs(
+        ".SH SEE ALSO\n.BR holdfast.yaml (5),\n.BR flock (1),\n.BR redis\\-server (1)\n",
+        file);
 }
 
 /* ---- the commands ---- */

@@ -526,6 +526,7 @@ const hf_opt hf_opts_script[] = {
     {.name = "sha1", .help = "print only the SHA1 for EVALSHA"}, HF_OPT_END};
 const hf_opt hf_opts_check[] = {
     {.name = "reference", .hidden = true, .help = "print the table of all keys"},
+    {.name = "man", .hidden = true, .help = "print the manual page of the file"},
     HF_OPT_END};
 const hf_opt hf_opts_doctor[] = {
     {.name = "queue",

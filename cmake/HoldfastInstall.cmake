@@ -47,8 +47,11 @@ get_property(scripts GLOBAL PROPERTY HOLDFAST_SCRIPTS)
 install(FILES ${scripts} DESTINATION "${data}/holdfast/lua" COMPONENT command)
 file(GLOB acl CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/packaging/acl/*.acl")
 install(FILES ${acl} DESTINATION "${data}/holdfast/acl" COMPONENT command)
-file(GLOB manuals CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.1")
-install(FILES ${manuals} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command)
+foreach(section IN ITEMS 1 5)
+  file(GLOB manuals CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.${section}")
+  install(FILES ${manuals}
+    DESTINATION "${CMAKE_INSTALL_MANDIR}/man${section}" COMPONENT command)
+endforeach()
 install(FILES completions/holdfast.bash RENAME holdfast
   DESTINATION "${data}/bash-completion/completions" COMPONENT command)
 install(FILES completions/_holdfast DESTINATION "${HOLDFAST_ZSH_DIR}" COMPONENT command)

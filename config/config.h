@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "holdfast/error.h"
 #include "holdfast/producer.h"
@@ -122,5 +123,7 @@ void hf_config_fill_program(const hf_config_handler *handler, hf_program *out);
 /* Writes the reference of all keys as a Markdown table into `text`, which is allocated,
  * owned by the caller and ended with free(). HF_NOMEM. */
 HF_MUSTCHECK hf_err hf_config_reference(char **text);
+/* Writes the manual page holdfast.yaml(5). */
+void hf_config_manual(FILE *file);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { REFERENCE_MAX = 64 << 10 };
 
-static const char *type_name(hf_key_type type)
+const char *hf_key_type_name(hf_key_type type)
 {
     static const char *const names[] = {
         [HF_KEY_MAPPING] = "mapping",
@@ -35,7 +35,7 @@ static const char *type_name(hf_key_type type)
 
 static void add_row(const hf_key *key, hf_buf *out)
 {
-    hf_buf_printf(out, "| `%s` | %s | ", key->path, type_name(key->type));
+    hf_buf_printf(out, "| `%s` | %s | ", key->path, hf_key_type_name(key->type));
     if (key->preset != NULL)
         hf_buf_printf(out, "`%s`", key->preset);
     else if (key->unset != NULL)

@@ -28,4 +28,7 @@ void hf_value_range(const hf_key *key, hf_buf *out);
 char **hf_value_text(const hf_key *key, void *base);
 char ***hf_value_words(const hf_key *key, void *base);
 
+/* "duration", as the reference and the manual page call it. */
+const char *hf_key_type_name(hf_key_type type);
+
 #endif

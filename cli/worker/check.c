@@ -152,6 +152,10 @@ int hf_cmd_check(hf_cli *cli)
     char detail[HF_DETAIL_SIZE] = "";
     if (hf_argv_has(cli->args, "reference"))
         return print_reference(cli);
+    if (hf_argv_has(cli->args, "man")) {
+        hf_config_manual(stdout);
+        return HF_EXIT_OK;
+    }
     const char *file = cli->config->file;
     if (file == NULL)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",

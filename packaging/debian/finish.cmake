@@ -10,7 +10,7 @@ if(changelog)
   file(CREATE_LINK changelog.gz "${documents}/CHANGELOG.md" SYMBOLIC)
   file(CREATE_LINK copyright "${documents}/LICENSE" SYMBOLIC)
 endif()
-file(GLOB_RECURSE texts "${staged}/*/usr/share/man/*.1"
+file(GLOB_RECURSE texts "${staged}/*/usr/share/man/man*/*.[15]"
   "${staged}/*/usr/share/doc/*/changelog" "${staged}/*/usr/share/doc/*/changelog.Debian")
 if(texts)
   execute_process(COMMAND gzip -9n ${texts} COMMAND_ERROR_IS_FATAL ANY)

@@ -739,6 +739,30 @@ static void the_manual_page_is_that_of_the_table(void **state)
     hf_read_file(HF_TEST_SOURCE "/man/holdfast.1", page, sizeof page);
     if (strcmp(page, fixture->out) != 0)
         fail_msg("man/holdfast.1 is not that of the table: run ./dev generate");
+    hf_try_run("check --man", 0);
+    hf_read_file(HF_TEST_SOURCE "/man/holdfast.yaml.5", page, sizeof page);
+    if (strcmp(page, fixture->out) != 0)
+        fail_msg("man/holdfast.yaml.5 is not that of the table: run ./dev generate");
+}
+
+/* The lines between .EX and .EE, without what hides them from roff. */
+static void the_example_of_the_manual_page_is_a_good_file(void **state)
+{
+    (void)state;
+    char yaml[HF_CLI_TEXT] = "";
+    size_t n = 0;
+    hf_try_run("check --man", 0);
+    const char *at = strstr(fixture->out, "\n.EX\n"),
+               *end = strstr(fixture->out, "\n.EE\n");
+    assert_true(at != NULL && end != NULL);
+    for (at += strlen("\n.EX\n"); at <= end; at++) {
+        bool quote = strncmp(at, "\\(aq", 4) == 0;
+        if (*at != '\\' || quote)
+            yaml[n++] = quote ? '\'' : *at;
+        at += quote ? 3 : 0;
+    }
+    hf_cli_fixture_put(fixture, "shown.yaml", yaml);
+    hf_try_run("check -c shown.yaml", 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
@@ -774,6 +798,7 @@ int main(void)
         TEST(the_script_is_printed_as_redis_runs_it),
         TEST(help_goes_to_standard_output_and_knows_every_command),
         TEST(the_manual_page_is_that_of_the_table),
+        TEST(the_example_of_the_manual_page_is_a_good_file),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

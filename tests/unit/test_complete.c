@@ -142,6 +142,7 @@ static void every_option_is_offered_and_nothing_that_is_hidden(void **state)
     offers("job -", "--config -c --redis --namespace --json --help -h");
     offers("help job -", "--config -c --redis --namespace --json --help -h");
     has("check --", "--reference", false);
+    has("check --", "--man", false);
 }
 
 static void an_option_is_offered_until_it_is_given(void **state)
