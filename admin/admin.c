@@ -417,8 +417,6 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
                 return HF_UNSURE;
             return rests ? unserved(admin, ask) : err;
         }
-        if (unsure && ask->doubt != NULL)
-            *ask->doubt = true;
         int64_t ms = hf_backoff_ms(&pauses, ++tries, &admin->rng);
         uint64_t pause = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
         hf_admin_idle(admin, pause < last_ns ? pause : last_ns);
@@ -526,6 +524,10 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
     hf_admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL)
         return hf_say_err(detail, HF_NOMEM);
+    if (hf_id_maker_init(&admin->words) != HF_OK) {
+        free(admin);
+        return hf_say(detail, HF_SYSTEM, "no random bytes could be read");
+    }
     if (hf_run_loop_open(&admin->run, NULL, &hooks, admin) != HF_OK) {
         free(admin);
         return hf_say(detail, HF_SYSTEM, "no event loop could be made");

@@ -8,6 +8,7 @@
 #ifndef HF_ADMIN_ASK_H
 #define HF_ADMIN_ASK_H
 
+#include "base/id.h"
 #include "base/random.h"
 #include "holdfast/admin.h"
 #include "queue/ops.h"
@@ -35,7 +36,8 @@ struct hf_admin {
                                    registry's */
     uint64_t changes;           /* of the cluster, when the nodes were looked through */
     uint32_t deadline_ms;
-    hf_rng rng; /* for jitter */
+    hf_rng rng;        /* for jitter */
+    hf_id_maker words; /* of requests (admin/order.h) */
     char ns[HF_ID_SIZE];
     char *detail; /* of the call under way: the caller's, or `unread` */
     char unread[HF_DETAIL_SIZE];
@@ -52,7 +54,6 @@ typedef struct hf_ask {
     const hf_args *args;
     bool writes; /* without an answer it may have been executed: that is HF_UNSURE */
     bool once;   /* never again after it may have been executed */
-    bool *doubt; /* set when it was made again after it may have been executed; or NULL */
     /* Takes the answer, which is HF_OK, while it is there. */
     hf_err (*read)(const hf_answer *answer, void *out);
     void *out;

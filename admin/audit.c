@@ -81,7 +81,7 @@ static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script 
     hf_args_text(&order.args, s->cursor);
     hf_args_flag(&order.args, s->opts->idle);
     hf_args_flag(&order.args, s->opts->fix);
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     const hf_ask ask = {.script = script, .queue = queue, .read = read_slice, .out = s};
     return hf_order_send(&order, &ask);
 }

@@ -40,8 +40,7 @@ typedef struct sweep {
     bool purge;
     bool taken;   /* the unique key of the last one was */
     size_t sent;  /* ids in slices before */
-    size_t moved; /* of those, as far as answers came */
-    size_t spent; /* of the limit: those that may have been moved count too */
+    size_t moved; /* of those */
     size_t want, n;
     char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
 } sweep;
@@ -95,8 +94,8 @@ static hf_err next_page(sweep *s)
     hf_args args;
     size_t slice = s->purge ? PURGE_SLICE : RETRY_SLICE;
     s->want = slice;
-    if (s->filter.limit != 0 && s->filter.limit - s->spent < slice)
-        s->want = s->filter.limit - s->spent;
+    if (s->filter.limit != 0 && s->filter.limit - s->moved < slice)
+        s->want = s->filter.limit - s->moved;
     if (!hf_args_init(&args, 5, 3))
         return hf_admin_no_memory(s->admin);
     hf_args_int(&args, s->from_ms);
@@ -136,14 +135,12 @@ static hf_err read_moved(const hf_answer *answer, void *out)
  * the rate holds even if a slice's answer is lost. */
 static hf_err move(sweep *s)
 {
-    bool doubt = false;
-    size_t before = s->moved;
     hf_order order = {.admin = s->admin, .queue = &s->queue};
     hf_args *args = &order.args;
     hf_err err = hf_order_begin(&order, s->n + (s->purge ? 2 : 5), 5);
     if (err != HF_OK)
         return err;
-    hf_args_int(args, order.time.not_after);
+    hf_order_end(&order);
     hf_args_int(args, s->before_ms);
     if (!s->purge) {
         hf_args_int(args, s->per_second > 0 ? s->before_ms : 0);
@@ -154,17 +151,14 @@ static hf_err move(sweep *s)
         hf_args_text(args, s->ids[i]);
     const hf_ask ask = {.script = s->purge ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
                         .queue = &s->queue,
-                        .doubt = &doubt,
                         .read = read_moved,
                         .out = s};
     err = hf_order_send(&order, &ask);
     s->sent += s->n;
-    s->spent += doubt ? s->n : s->moved - before;
     return err;
 }
 
-/* The one that the filter names. It was dead: so when an answer was lost, and it is not
- * any more, that was this call. */
+/* The one that the filter names. */
 static hf_err move_one(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     sweep *s = arg;
@@ -178,7 +172,6 @@ static hf_err move_one(hf_admin *admin, const hf_queue *queue, const char *id, v
     s->n = 1;
     memcpy(s->ids[0], id, strlen(id) + 1);
     err = move(s);
-    s->moved = s->spent;
     return err == HF_OK && s->taken
                ? hf_admin_fail(admin, HF_EXISTS, "another job holds its unique key")
                : err;
@@ -201,7 +194,7 @@ static hf_err run_in(hf_admin *admin, const hf_part *part, void *arg)
     s->from_ms = s->filter.since_ms > 0 ? s->filter.since_ms : 0;
     s->after[0] = '\0';
     s->more = err == HF_OK && !s->stopped;
-    while (s->more && (s->filter.limit == 0 || s->spent < s->filter.limit)) {
+    while (s->more && (s->filter.limit == 0 || s->moved < s->filter.limit)) {
         err = next_page(s);
         if (err == HF_OK && s->n > 0)
             err = move(s);

@@ -36,7 +36,7 @@ static hf_err edit_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
     hf_err err = hf_order_begin(&order, EDIT_ARGS, 2);
     if (err != HF_OK)
         return err;
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     hf_args_text(&order.args, id);
     if (edit->set_due)
         hf_args_int(&order.args, edit->delay_ms != 0 ? -edit->delay_ms : edit->at_ms);

@@ -57,38 +57,20 @@ static hf_err read_requeue(const hf_answer *answer, void *out)
                : (hf_err)hf_reply_int(hf_reply_at(hf_reply_at(answer->reply, 2), 0));
 }
 
-/* After a lost answer the second request finds no job. The mark of the first one shows
- * that this call, or an equal one, has ended it. */
-static hf_err was_ended(hf_admin *admin, const hf_queue *queue, const char *id,
-                        int64_t since_ms)
-{
-    hf_job_info info = {HF_JOB_INFO_INIT};
-    hf_look look = {.info = &info};
-    hf_err err = hf_look_at(admin, queue, id, &look, hf_admin_until(admin));
-    if (err != HF_OK && err != HF_GONE)
-        return err;
-    return look.ended_ms >= since_ms ? HF_OK : HF_GONE;
-}
-
 static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info *info)
 {
-    bool doubt = false;
     bool list = ask->script != &hf_lua_queue_cancel;
     hf_order order = {.admin = admin, .queue = ask->queue};
     hf_err err = hf_order_begin(&order, list ? 3 : 2, 1);
     if (err != HF_OK)
         return err;
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     if (list)
         hf_args_text(&order.args, "0"); /* a waiting or dead job */
     hf_args_text(&order.args, id);
-    ask->doubt = &doubt;
     ask->out = info;
     hf_look_begin(ask->out, ask->queue, id);
-    err = hf_order_send(&order, ask);
-    if (err == HF_GONE && doubt)
-        err = was_ended(admin, ask->queue, id, order.time.now_ms);
-    return err;
+    return hf_order_send(&order, ask);
 }
 
 static hf_err cancel_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
@@ -111,7 +93,7 @@ static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
     hf_err err = hf_order_begin(&order, 6, 5);
     if (err != HF_OK)
         return err;
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     for (int i = 0; i < 4; i++)
         hf_args_int(&order.args, 0); /* a waiting or dead job; at once, in no set */
     hf_args_text(&order.args, id);

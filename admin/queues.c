@@ -243,7 +243,7 @@ static hf_err pause_in(hf_admin *admin, const hf_part *part, void *arg)
     hf_err err = hf_order_begin(&order, 2, 1);
     if (err != HF_OK)
         return err;
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     hf_args_flag(&order.args, *paused);
     const hf_ask ask = {
         .script = &hf_lua_queue_pause, .queue = part->queue, .read = read_status};
@@ -305,7 +305,7 @@ static hf_err limit_in(hf_admin *admin, const hf_part *part, void *arg)
         err = hf_order_begin(&order, 5, 4);
     if (err != HF_OK)
         return err;
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     add_limit(&order.args, to.max_running);
     add_limit(&order.args, to.rate_limit);
     add_limit(&order.args, to.rate_per_ms);

@@ -55,7 +55,7 @@ static hf_err put_in(hf_admin *admin, const hf_queue *queue, const char *id, voi
     def.ticks.zone = zone;
     bool has_next = hf_ticks_next(&def.ticks, order.time.now_ms, &next_ms);
     hf_zone_free(zone);
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     hf_args_text(&order.args, id);
     add_time(&order.args, has_next, next_ms);
     hf_args_bytes(&order.args, (hf_bytes){value->data, value->len});
@@ -111,7 +111,7 @@ static hf_err change_in(hf_admin *admin, const hf_queue *queue, const char *id, 
     hf_err err = hf_order_begin(&order, CHANGE_ARGS, 2);
     if (err != HF_OK)
         return err;
-    hf_args_int(&order.args, order.time.not_after);
+    hf_order_end(&order);
     hf_args_text(&order.args, id);
     hf_args_text(&order.args, c->what);
     if (c->job[0] != '\0')

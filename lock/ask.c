@@ -25,8 +25,16 @@ static bool owes(const hf_lock_ask *ask)
     return ask->waiter == NULL || ask->calls_back;
 }
 
+static bool is_fault(hf_err err)
+{
+    return err <= HF_INVALID && err > HF_UNSURE;
+}
+
+/* Why it did not happen now says nothing about the time before. */
 static void end(hf_lock_ask *ask, hf_err err, const char *detail)
 {
+    if (ask->unsure && is_fault(err))
+        err = HF_UNSURE;
     ask->err = err;
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
     unlink_ask(ask);
@@ -123,7 +131,8 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (status != HF_PROTO && redis_ms > 0)
         hf_lock_node_clock(ask->node, redis_ms, answer->sent_ns);
     uint64_t now_ns = hf_boot_ns();
-    bool again = did_nothing(ask, err);
+    ask->unsure = ask->unsure || (ask->repeats && err == HF_UNSURE);
+    bool again = did_nothing(ask, err) || (ask->repeats && err == HF_UNSURE);
     if (again && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
         end(ask, HF_LOST, "it was released");
     else if (again && now_ns < ask->until_ns && !locks->closing)

@@ -133,7 +133,7 @@ hf_err hf_lock_look_at(hf_lock_client *locks, const char *name, size_t limit,
                           : limit > LOOK_MAX ? LOOK_MAX
                                              : limit,
                  .out = &out};
-    hf_lock_ask ask = {.send = send_look, .read = read_look, .arg = &l};
+    hf_lock_ask ask = {.send = send_look, .read = read_look, .arg = &l, .repeats = true};
     hf_err err = hf_struct_can_fill(theirs, "hf_lock_look", detail);
     if (err != HF_OK)
         return err;
@@ -227,6 +227,7 @@ static hf_err list_at(hf_lock_client *locks, hf_server *redis, listing *l, char 
                            .send = send_scan,
                            .read = read_scan,
                            .arg = l,
+                           .repeats = true,
                            .calls_back = true};
         err = hf_ask_wait(&ask, locks, detail);
     } while (err == HF_OK && !l->stopped && strcmp(l->cursor, "0") != 0);
@@ -254,7 +255,7 @@ static hf_err find_servers(hf_lock_client *locks, hf_server ***out, size_t *n,
                            char *detail)
 {
     hf_cluster *cluster = locks->nodes.cluster;
-    hf_lock_ask ask = {.send = send_time, .read = read_time};
+    hf_lock_ask ask = {.send = send_time, .read = read_time, .repeats = true};
     hf_err err = HF_OK;
     hf_server **servers = calloc(HF_NODES_MAX, sizeof *servers);
     if (servers == NULL)
@@ -295,13 +296,14 @@ typedef struct forcing {
     const char *name, *owner;
     bool revoke;
     size_t n;
+    char word[HF_NEW_ID_SIZE]; /* of the request (lua/lib/answered.lua) */
 } forcing;
 
 static hf_err send_force(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
 {
     const forcing *f = ask->arg;
     return hf_op_lock_force(client, f->at->bytes, f->name, f->owner, f->revoke,
-                            hf_lock_node_not_after(ask->node), cb, arg);
+                            hf_lock_node_not_after(ask->node), f->word, cb, arg);
 }
 
 static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
@@ -320,10 +322,15 @@ static hf_err force(hf_lock_client *locks, const char *name, const char *owner,
     place at;
     forcing f = {
         .at = &at, .name = name, .owner = owner == NULL ? "" : owner, .revoke = revoke};
-    hf_lock_ask ask = {.send = send_force, .read = read_force, .arg = &f};
+    hf_lock_ask ask = {
+        .send = send_force, .read = read_force, .arg = &f, .repeats = true};
+    hf_id_maker words;
     hf_err err = check_name(name, detail);
+    if (err == HF_OK && hf_id_maker_init(&words) != HF_OK)
+        err = hf_say(detail, HF_SYSTEM, "no random bytes could be read");
     if (err != HF_OK)
         return err;
+    hf_id_next(&words, f.word);
     find(&at, locks, name);
     ask.slot = at.slot;
     err = hf_ask_wait(&ask, locks, detail);
@@ -380,8 +387,11 @@ hf_err hf_fence_check(hf_lock_client *locks, const char *resource, uint64_t fenc
                   .owner = owner,
                   .fence = fence,
                   .remember_ms = remember_ms};
-    hf_lock_ask ask = {
-        .send = send_check, .read = read_check, .arg = &c, .writes_what_must_stay = true};
+    hf_lock_ask ask = {.send = send_check,
+                       .read = read_check,
+                       .arg = &c,
+                       .repeats = true,
+                       .writes_what_must_stay = true};
     hf_err err = check_name(resource, detail);
     if (err == HF_OK &&
         (!hf_name_ok(owner) || fence == 0 || fence > INT64_MAX || remember_ms < 0))

@@ -282,6 +282,9 @@ typedef struct hf_lock_ask {
     void *arg;
     uint64_t until_ns, due_ns, sent_ns;
     bool in_flight;
+    bool repeats; /* executed twice, it does its work once: so it is sent again also when
+                     its answer was lost */
+    bool unsure;  /* that has happened */
     bool writes_what_must_stay; /* HF_POLICY where it may be evicted */
     hf_err err;                 /* of its end, or until then of the last refusal */
     char detail[HF_DETAIL_SIZE];

@@ -1,6 +1,7 @@
 /* ops.c - see ops.h. */
 #include "lock/ops.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
@@ -229,15 +230,17 @@ hf_err hf_released_read(const hf_answer *answer, hf_released *out)
 
 hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
                         const char *owner, bool revoke, int64_t not_after,
-                        hf_answer_cb cb, void *arg)
+                        const char *word, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 4, 1))
+    char end[HF_ID_SIZE + 24];
+    (void)snprintf(end, sizeof end, "%" PRId64 " %s", not_after, word);
+    if (!hf_args_init(&a, 4, 0))
         return HF_NOMEM;
     hf_args_text(&a, name);
     hf_args_text(&a, owner);
     hf_args_flag(&a, revoke);
-    hf_args_int(&a, not_after);
+    hf_args_text(&a, end);
     return hf_script_send(client, &hf_lua_lock_force, &prefix, 1, &a, 0, cb, arg);
 }
 

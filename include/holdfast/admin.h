@@ -374,8 +374,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_wait_result(hf_admin *admin, const char *que
  * These calls work in slices. A slice is done as a whole or not at all, and `progress`
  * (may be NULL) is called after each. Jobs that die or become due during the call are not
  * touched. After a fault *n is the number of jobs done so far, and the call may be
- * repeated. A slice without an answer is sent again; *n may then be too low by up to 1000
- * jobs, which the first sending did. */
+ * repeated. A slice without an answer is sent again, is executed once, and is counted. */
 
 /* Selects dead jobs, in the order in which they died (shard by shard); NULL or all zero:
  * every job that is dead now. */

@@ -4,20 +4,21 @@
 --  ARGV[1]  name
 --  ARGV[2]  owner       whose; '': of all that hold it
 --  ARGV[3]  revoke      1: only ask; 0: take it away. The holder hears of either by a message
---  ARGV[4]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[4]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  returns  {OK, now, n} (how many it was taken from, or how many were asked; a cell cannot be
 --           asked) | {LATE, now}. Later grants have higher fences. Sent twice: the
---           second may meet the next holder, so say whose.
+--           same; without a word the second may meet the next holder, so say whose.
 --- @include "lib/base.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/inbox_ms.lua"
 --- @include "lib/next_fence.lua"
 --- @include "lib/line.lua"
 --- @include "lib/holders.lua"
 --- @include "lib/settle.lua"
-if late(ARGV[4]) then
-  return { LATE, now }
+local known = answered(ARGV[4])
+if known then
+  return known
 end
 local l, whose, n = line(ARGV[1]), ARGV[2], 0
 local revoke = ARGV[3] == '1'
@@ -56,4 +57,5 @@ end
 l.waits = call('ZCARD', l.q) > 0
 promote(l)
 keep_changed()
-return { OK, now, n }
+local reply = { OK, now, n }
+return n > 0 and answer(reply) or reply

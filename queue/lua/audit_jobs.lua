@@ -5,25 +5,26 @@
 --  ARGV[2]  cursor      '0' at the start of a phase
 --  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
 --  ARGV[4]  fix         1: repair what is safe; 0: write nothing
---  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[5]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
 --           {holder, jobs, until, ...}} | {LATE, now}; phase and cursor are those to ask for
 --           next, phase '' at the end. how: 0 by hand, 1 would be repaired, 2 repaired; holder,
---           jobs, until: the holders of locks of this slice, ms. Sent twice: repaired faults are not
---           found again.
+--           jobs, until: the holders of locks of this slice, ms. Sent twice: the same; without a word repaired faults
+--           are not found again.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/bury.lua"
 --- @include "lib/unique.lua"
 --- @include "lib/record_line.lua"
 --- @include "lib/audit.lua"
-if late(ARGV[5]) then
-  return { LATE, now }
+local known = answered(ARGV[5])
+if known then
+  return known
 end
 local FOLLOWS = {
   schedule = 'schedule:h', ['schedule:h'] = 'schedule:l', ['schedule:l'] = 'running', running = 'dead',

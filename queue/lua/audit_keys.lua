@@ -6,7 +6,7 @@
 --  ARGV[2]  cursor      '0' at the start of a phase
 --  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
 --  ARGV[4]  fix         1: repair what is safe; 0: write nothing
---  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[5]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
 --           {}} | {LATE, now}; phase and cursor are those to ask for next, phase '' at the end,
 --           `stop` when nothing else can be asked of this queue. The first looked at is how many
@@ -22,13 +22,14 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/key_kept.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/uses_now.lua"
 --- @include "lib/unique_holder.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/audit.lua"
-if late(ARGV[5]) then
-  return { LATE, now }
+local known = answered(ARGV[5])
+if known then
+  return known
 end
 local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"

@@ -2,17 +2,17 @@
 -- end it.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  id
 --  returns  {OK, now} (removed) | {RUNS, now, token, until, accepted} (its holder hears of it with its next
 --           renewal; the end of its lease; token '': its lock has ended, and it is removed when it
 --           is taken over, unless its holder renews it; accepted: for `await`) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
---           Sent twice: GONE if it was removed, else the same.
+--           Sent twice: the same; without a word GONE if it was removed.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_unique.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
@@ -20,8 +20,9 @@
 --- @include "lib/expire_all.lua"
 --- @include "lib/ask_to_cancel.lua"
 --- @include "lib/note_wait.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -35,7 +36,7 @@ if call('ZSCORE', DEAD, id) then
 end
 local token, ends = ask_to_cancel(id)
 if token then
-  return { RUNS, now, token, ends, note_wait(id, '*') + 0 }
+  return answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
 end
 local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then
@@ -43,4 +44,4 @@ if not set then
 end
 leave('cancelled', { id }, set)
 wake(read_meta())
-return { OK, now }
+return answer({ OK, now })

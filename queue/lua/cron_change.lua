@@ -1,23 +1,24 @@
 -- Pause, resume, remove or run a schedule.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  id
 --  ARGV[3]  what        `pause`; `resume`: its ticks meanwhile are dropped; `remove`; `run`: a job now,
 --           which has no part in the schedule
 --  ARGV[4]  with        resume: its next tick, ms, '': none; run: the id of the new job
---  returns  {OK, now} | {GONE, now} (no such schedule) | {LATE, now}. Sent twice: the same, but GONE
---           once it is removed.
+--  returns  {OK, now} | {GONE, now} (no such schedule) | {LATE, now}. Sent twice: the same; without a
+--           word GONE once it is removed.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/note_decided.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -61,4 +62,4 @@ elseif state.paused then
   note_decided()
 end
 wake(read_meta())
-return { OK, now }
+return answer({ OK, now })

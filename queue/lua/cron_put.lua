@@ -1,7 +1,7 @@
 -- Write a schedule, new or changed.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  id          a name
 --  ARGV[3]  next        its first tick after now, ms; '': none
 --  ARGV[4]  value       `{"cron":...,"job":{"type":"T","priority":"high"}}\npayload`, see docs/keys.md; the
@@ -17,13 +17,14 @@
 --- @include "lib/key_cron.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/options.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/note_decided.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -78,4 +79,4 @@ end
 note_use('c', true)
 note_decided()
 wake(read_meta())
-return { OK, now, 1 }
+return answer({ OK, now, 1 })

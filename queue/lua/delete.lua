@@ -1,32 +1,33 @@
 -- Removes jobs that wait or are dead, or are done and kept; never those that run.
 --
 --  KEYS[1]   prefix      hf:{queue}:
---  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]   not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]   died        0: waiting, dead and kept jobs, and callers that wait for one of them are told;
 --            else only dead jobs that died until then, ms
 --  ARGV[3..] id of each job, at most 1000, each once
 --  returns   {OK, now, {code, ...}, {token, until, ...}} | {LATE, now}; a code is OK, GONE, RUNS;
 --            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
---            twice: GONE instead of OK.
+--            twice: the same; without a word GONE instead of OK.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_unique.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/waits_in.lua"
 --- @include "lib/expire_all.lua"
 --- @include "lib/keeping.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local died, ids, codes, holders, expired = tonumber(ARGV[2]), {}, {}, {}, false
-local from = {} -- by the set in which they are
+local from, kept = {}, false -- by the set in which they are
 for i = 3, #ARGV do
   ids[i - 2] = ARGV[i]
   expired = expire_late(ARGV[i]) or expired
@@ -64,7 +65,7 @@ if died == 0 and uses and string.find(uses, 'k', 1, true) then
   forget_over(FORGET_MAX)
   for k = 1, #ids do
     if codes[k] == GONE and forget_kept({ ids[k] }) == 1 then
-      codes[k] = OK
+      codes[k], kept = OK, true
     end
   end
 end
@@ -78,4 +79,5 @@ end
 if expired or removed then
   wake(read_meta())
 end
-return { OK, now, codes, holders }
+local reply = { OK, now, codes, holders }
+return (removed or kept) and answer(reply) or reply

@@ -1,7 +1,7 @@
 -- Change a job that waits: its payload, the time at which it is due, its priority.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  id
 --  ARGV[3]  due         '': as it is; 0 (now), a time in ms, or the negative of a delay in ms
 --  ARGV[4]  priority    '': as it is; else high, normal or low
@@ -15,7 +15,7 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_unique.lua"
 --- @include "lib/bounds.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/later.lua"
 --- @include "lib/wake.lua"
@@ -26,8 +26,9 @@
 --- @include "lib/expiry.lua"
 --- @include "lib/expire_all.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -84,4 +85,4 @@ if #record > BIG_BYTES then
   note_use('b', true)
 end
 wake(read_meta())
-return { OK, now }
+return answer({ OK, now })

@@ -2,7 +2,7 @@
 -- a rate comes with its time.
 --
 --  KEYS[1]  prefix       hf:{queue}:
---  ARGV[1]  not_after    ms on Redis's clock; 0: no limit
+--  ARGV[1]  not_after    ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  max_running  jobs, across all workers
 --  ARGV[3]  rate_limit   jobs started
 --  ARGV[4]  rate_per     in so many ms
@@ -12,12 +12,13 @@
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -54,4 +55,4 @@ if ARGV[3] ~= '' then
   call('HDEL', META, 'tokens', 'tokens_at')
 end
 wake(read_meta())
-return { OK, now }
+return answer({ OK, now })

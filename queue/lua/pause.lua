@@ -1,17 +1,18 @@
 -- Pause a queue (nothing is claimed, also not from dead holders), or go on with it.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  paused      1 or 0
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -23,4 +24,4 @@ else
 end
 note_use('p', ARGV[2] == '1')
 wake(read_meta())
-return { OK, now }
+return answer({ OK, now })

@@ -2,21 +2,21 @@
 -- wait for their time or their backoff, without waiting.
 --
 --  KEYS[1]   prefix      hf:{queue}:
---  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[1]   not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]   died        0: waiting and dead jobs; else only dead jobs that died until then, ms
 --  ARGV[3]   first       when the first of them becomes due, ms; 0: now
 --  ARGV[4]   rate        how many become due per second, from then on; 0: all at once
 --  ARGV[5]   place       of the first of them in the resulting line, from 0
 --  ARGV[6..] id of each job, at most 200
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS, EXISTS (it is dead, and
---            another job holds its unique key), -14 (it is parked). Sent twice: the same, or GONE where
---            died is given.
+--            another job holds its unique key), -14 (it is parked). Sent twice: the same; without a
+--            word GONE where died is given.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/digits.lua"
---- @include "lib/late.lua"
+--- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/later.lua"
 --- @include "lib/wake.lua"
@@ -26,8 +26,9 @@
 --- @include "lib/expiry.lua"
 --- @include "lib/expire_all.lua"
 --- @include "lib/unique_again.lua"
-if late(ARGV[1]) then
-  return { LATE, now }
+local known = answered(ARGV[1])
+if known then
+  return known
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -106,4 +107,5 @@ end
 if changed then
   wake(read_meta())
 end
-return { OK, now, codes }
+local reply = { OK, now, codes }
+return changed and answer(reply) or reply

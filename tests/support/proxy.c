@@ -28,7 +28,8 @@ struct held {
 struct pair {
     int end[2];
     struct held held[2];
-    bool losing;     /* its next answer is the one to lose */
+    bool losing;     /* its next answer is the one to lose, */
+    bool tearing;    /* but for its first half */
     bool keeping[2]; /* what goes that way is kept */
 };
 
@@ -43,6 +44,8 @@ struct hf_proxy_state {
     bool cutting[2];
     size_t left[2]; /* bytes until the cut */
     char lose[TEXT], keep[2][TEXT], delay[TEXT];
+    bool tear;         /* lose the second half only */
+    unsigned skip;     /* before `lose` and `delay` */
     struct held late;  /* a request that was delayed */
     char answer[TEXT]; /* to it */
     int64_t shift_ms;
@@ -80,6 +83,17 @@ static bool contains(const char *bytes, size_t len, const char *text)
     for (size_t i = 0; n > 0 && i + n <= len; i++)
         if (memcmp(bytes + i, text, n) == 0)
             return true;
+    return false;
+}
+
+/* Whether this request is the one, after those that are skipped. */
+static bool is_it(struct hf_proxy_state *s, size_t n, const char *text)
+{
+    if (!contains(s->piece, n, text))
+        return false;
+    if (s->skip == 0)
+        return true;
+    s->skip--;
     return false;
 }
 
@@ -130,21 +144,24 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
     s->bytes[way] += (uint64_t)n;
     if (way == PROXY_ANSWERS && s->shift_ms != 0)
         shift_clock(s->piece, (size_t)n, s->shift_ms);
-    if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->lose)) {
+    if (way == PROXY_REQUESTS && is_it(s, (size_t)n, s->lose)) {
         s->lose[0] = '\0';
         p->losing = true;
+        p->tearing = s->tear;
     }
     for (int kept = 0; kept < 2; kept++)
         if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->keep[kept])) {
             s->keep[kept][0] = '\0';
             p->keeping[kept] = true;
         }
-    if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->delay)) {
+    if (way == PROXY_REQUESTS && is_it(s, (size_t)n, s->delay)) {
         s->delay[0] = '\0';
         put_away(&s->late, s->piece, (size_t)n);
         end_pair(p);
     } else if (way == PROXY_ANSWERS && p->losing) {
         s->cuts++;
+        if (p->tearing)
+            (void)hf_socket_send(p->end[0], s->piece, (size_t)n / 2);
         end_pair(p);
     } else if (s->mode[way] == PROXY_HOLD || p->keeping[way]) {
         put_away(&p->held[way], s->piece, (size_t)n);
@@ -309,10 +326,28 @@ void hf_proxy_cut_after(hf_proxy *p, hf_proxy_way way, size_t bytes)
     leave(s);
 }
 
-void hf_proxy_lose_answer(hf_proxy *p, const char *text)
+static void lose(hf_proxy *p, const char *text, bool half)
 {
     struct hf_proxy_state *s = enter(p);
     (void)snprintf(s->lose, sizeof s->lose, "%s", text);
+    s->tear = half;
+    leave(s);
+}
+
+void hf_proxy_lose_answer(hf_proxy *p, const char *text)
+{
+    lose(p, text, false);
+}
+
+void hf_proxy_tear_answer(hf_proxy *p, const char *text)
+{
+    lose(p, text, true);
+}
+
+void hf_proxy_skip(hf_proxy *p, unsigned n)
+{
+    struct hf_proxy_state *s = enter(p);
+    s->skip = n;
     leave(s);
 }
 

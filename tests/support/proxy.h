@@ -55,6 +55,12 @@ void hf_proxy_cut_after(hf_proxy *p, hf_proxy_way way, size_t bytes);
  * Once. */
 void hf_proxy_lose_answer(hf_proxy *p, const char *text);
 
+/* The same, but the first half of what the server answers still comes. */
+void hf_proxy_tear_answer(hf_proxy *p, const char *text);
+/* So many requests that contain the text of the call above, or of hf_proxy_delay(), pass
+ * untouched before. */
+void hf_proxy_skip(hf_proxy *p, unsigned n);
+
 /* The next request that contains the text is passed on; what its connection is answered
  * from then on is kept until hf_proxy_let_go(), while others are served. Once. */
 void hf_proxy_keep_answer(hf_proxy *p, const char *text);

@@ -17,7 +17,7 @@ typedef struct hf_sending {
     const char *what;
     const hf_script *script;
     const char *keys[HF_TWICE_KEYS]; /* none: the prefix of the suite */
-    const char *args[HF_TWICE_ARGS]; /* $T: not_after; others as the suite expands them */
+    const char *args[HF_TWICE_ARGS]; /* $T: not_after; $W: and a word */
     int not_after;       /* its place among the arguments, from 1; 0: it has none */
     const char *first;   /* the answer; T for each time in it, F for each fence */
     const char *second;  /* NULL: the same as the first */

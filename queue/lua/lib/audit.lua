@@ -37,7 +37,8 @@ local function looked_at(n, following, follows)
   for worker, held in pairs(holders) do
     list[#list + 1], list[#list + 2], list[#list + 3] = worker, held[1], held[2]
   end
-  return { OK, now, following and phase or follows, following or '0', n, found, list }
+  local reply = { OK, now, following and phase or follows, following or '0', n, found, list }
+  return written and answer(reply) or reply
 end
 
 local function clock()
