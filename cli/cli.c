@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 #include "cli/waiting.h"
 #include "config/nodes.h"
 
-enum { MESSAGE_SIZE = 2048, HINT_SIZE = 64, PRINT_MS = 100 };
+enum { MESSAGE_SIZE = 2048, LEAST_FILES = 32, HINT_SIZE = 64, PRINT_MS = 100 };
 
 /* ---- saying what went wrong ---- */
 
@@ -229,6 +230,11 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
         (hf_cli){.args = args, .json = hf_argv_has(args, "json"), .detail = cli->detail};
     if (args->command->bare)
         return HF_EXIT_OK;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < LEAST_FILES)
+        return hf_cli_say(cli, HF_EXIT_SYSTEM, hf_exit_hint(HF_SYSTEM),
+                          "expected a limit of open files of at least %d, found %llu",
+                          LEAST_FILES, (unsigned long long)files.rlim_cur);
     hf_err err = hf_config_load(&cli->config, hf_argv_text(args, "config"), detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);

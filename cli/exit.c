@@ -44,10 +44,13 @@ hf_exit hf_exit_code(hf_err err)
         return HF_EXIT_UNCONFIRMED;
     case HF_AUTH:
         return HF_EXIT_NOPERM;
+    case HF_NOMEM:
+    case HF_SYSTEM:
+        return HF_EXIT_SYSTEM;
     case HF_CONFIG:
     case HF_POLICY:
         return HF_EXIT_CONFIG;
-    default: /* HF_PROTO, HF_REDIS, HF_NOMEM, ... and errors that are not listed yet */
+    default: /* HF_PROTO, HF_REDIS, ... and errors that are not listed yet */
         return HF_EXIT_BUG;
     }
 }
@@ -88,6 +91,9 @@ const char *hf_exit_hint(hf_err err)
     case HF_UNCONFIRMED:
         return "a failover may lose it: send it again under its id (--id, or --run with "
                "--bulk); what is still there is not accepted twice";
+    case HF_NOMEM:
+    case HF_SYSTEM:
+        return "check the limits of memory, processes and open files (ulimit -a)";
     case HF_UNSURE:
         return "it may have been done: check before you repeat it";
     default:

@@ -12,6 +12,7 @@ typedef enum hf_exit {
     HF_EXIT_DATA = 65, /* an id, a name, a payload, a line of a bulk file, a file */
     HF_EXIT_UNAVAILABLE = 69, /* Redis cannot be reached, or is too old */
     HF_EXIT_BUG = 70,
+    HF_EXIT_SYSTEM = 71,      /* the system refuses memory, a process or a descriptor */
     HF_EXIT_OUTPUT = 73,      /* a file or the standard output cannot be written */
     HF_EXIT_TAKEN = 73,       /* not accepted: a dead job has the id, or the unique key */
     HF_EXIT_UNCONFIRMED = 74, /* accepted, but too few replicas have it */

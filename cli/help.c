@@ -245,6 +245,7 @@ static void put_roff_sections(FILE *file)
         "a file that cannot be opened\n"
         ".TP\n69\nRedis cannot be reached, or is too old\n"
         ".TP\n70\na bug\n"
+        ".TP\n71\nthe system refuses memory, a process or an open file\n"
         ".TP\n73\na file or the standard output cannot be written; or a job was not "
         "accepted, because a dead job has its id or unique key\n"
         ".TP\n74\naccepted, but too few replicas of Redis have it\n"

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     hf_cli cli = {.args = &args, .json = wants_json(argc, argv), .detail = why};
     ignore_sigpipe();
     if (!hold_streams())
-        return HF_EXIT_BUG; /* and no stream for a message */
+        return HF_EXIT_SYSTEM; /* and no stream for a message */
     hf_err err = hf_argv_hide_passwords(argc, argv, &copies);
     if (err == HF_OK)
         err = hf_argv_parse(&args, hf_commands(), argc, argv, detail);

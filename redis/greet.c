@@ -57,7 +57,15 @@ static void on_auth(const hf_answer *answer, void *arg)
 static void on_select(const hf_answer *answer, void *arg)
 {
     hf_client *client = arg;
-    if (!is_over(client, answer) && answer->err != HF_OK)
+    char why[HF_DETAIL_SIZE];
+    if (is_over(client, answer) || answer->err == HF_OK)
+        return;
+    (void)snprintf(why, sizeof why,
+                   "expected a database that this Redis has, found %d (%s)",
+                   client->redis->url.db, answer->detail);
+    if (answer->err == HF_REDIS)
+        hf_client_lose(client, HF_CONFIG, why);
+    else
         hf_client_lose(client, answer->err, answer->detail);
 }
 

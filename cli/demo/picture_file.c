@@ -98,7 +98,7 @@ int hf_demo_svg_write(hf_demo_svg_file *file, const hf_demo *d)
         file->created = file->created && !written;
     }
     if (!written)
-        return hf_cli_say(d->cli, HF_EXIT_BUG, "",
+        return hf_cli_say(d->cli, err != HF_OK ? HF_EXIT_SYSTEM : HF_EXIT_OUTPUT, "",
                           "%s: the picture cannot be written: %s", file->path,
                           err != HF_OK ? hf_err_text(err) : strerror(error));
     tell(file, d);

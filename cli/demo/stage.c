@@ -143,7 +143,7 @@ int hf_demo_open(hf_demo *d, const hf_cli *cli)
                           "the demo needs a Redis of its own: %s", detail);
     (void)snprintf(d->dir, sizeof d->dir, "%s/demo", d->redis.dir);
     if (!write_files(d))
-        return hf_cli_say(cli, HF_EXIT_BUG, "", "%s cannot be written: %s", d->dir,
+        return hf_cli_say(cli, HF_EXIT_OUTPUT, "", "%s cannot be written: %s", d->dir,
                           strerror(errno));
     return connect_to(d);
 }
@@ -197,7 +197,7 @@ int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue)
         become_worker(d, log, (char *const *)argv, parent);
     hf_fd_unlock();
     if (pid < 0)
-        return hf_demo_wrong(d, HF_EXIT_BUG, "no process can be started: %s",
+        return hf_demo_wrong(d, HF_EXIT_SYSTEM, "no process can be started: %s",
                              strerror(errno));
     d->workers[i] = (hf_demo_worker){.pid = pid, .started_ms = hf_demo_now_ms()};
     return HF_EXIT_OK;

@@ -383,7 +383,7 @@ int hf_cmd_lock(hf_cli *cli)
     int code = read_options(cli, &o);
     run.grace_ms = o.grace_ms;
     if (code == HF_EXIT_OK && !open_fds(&run))
-        code = hf_cli_say(cli, HF_EXIT_BUG, "", "cannot prepare: %s", strerror(errno));
+        code = hf_cli_say(cli, HF_EXIT_SYSTEM, "", "cannot prepare: %s", strerror(errno));
     hf_terminal_find(&run.terminal);
     if (code == HF_EXIT_OK) /* without one, a message waits for its stream */
         cli->writer = hf_writer_open(STDERR_FILENO, tell_gap, cli);

@@ -320,7 +320,8 @@ static int begin(program *p)
     int error = errno;
     hf_lock_env_free(env);
     if (!forked)
-        return hf_cli_say(run->cli, HF_EXIT_BUG, "", "cannot fork: %s", strerror(error));
+        return hf_cli_say(run->cli, HF_EXIT_SYSTEM, "", "cannot fork: %s",
+                          strerror(error));
     char detail[HF_DETAIL_SIZE] = "";
     hf_err err = hf_lock_guard(run->lock, child.pid, run->grace_ms, detail);
     if (err != HF_OK) {
@@ -357,8 +358,8 @@ hf_lock_end hf_lock_run_program(hf_lock_run *run)
 {
     program p = {.run = run};
     if (!hf_leftovers_adopt())
-        return (hf_lock_end){
-            .code = hf_cli_say(run->cli, HF_EXIT_BUG, "", "prctl: %s", strerror(errno))};
+        return (hf_lock_end){.code = hf_cli_say(run->cli, HF_EXIT_SYSTEM, "", "prctl: %s",
+                                                strerror(errno))};
     int failed = begin(&p);
     if (p.pid == 0)
         return (hf_lock_end){.code = failed};

@@ -28,7 +28,7 @@ static void every_answer_has_the_exit_code_that_is_documented(void **state)
     } cases[] = {
         {HF_OK, 0},           {HF_EXISTS, 0},   {HF_GONE, 1},      {HF_DEAD, 1},
         {HF_INVALID, 65},     {HF_TOOBIG, 65},  {HF_CONN, 69},     {HF_TIMEOUT, 69},
-        {HF_UNSUPPORTED, 69}, {HF_PROTO, 70},   {HF_REDIS, 70},    {HF_NOMEM, 70},
+        {HF_UNSUPPORTED, 69}, {HF_PROTO, 70},   {HF_REDIS, 70},    {HF_NOMEM, 71},
         {HF_FULL, 75},        {HF_OOM, 75},     {HF_READONLY, 75}, {HF_LOADING, 75},
         {HF_BUSY_SCRIPT, 75}, {HF_MISCONF, 75}, {HF_UNSURE, 75},   {HF_LOST, 75},
         {HF_AUTH, 77},        {HF_CONFIG, 78},  {HF_POLICY, 78},   {HF_UNCONFIRMED, 74},
@@ -36,7 +36,7 @@ static void every_answer_has_the_exit_code_that_is_documented(void **state)
     for (size_t i = 0; i < HF_COUNT(cases); i++)
         assert_int_equal(hf_exit_code(cases[i].err), cases[i].code);
     for (size_t i = 0; i < HF_COUNT(all_errs); i++) {
-        static const int codes[] = {0, 1, 65, 69, 70, 74, 75, 77, 78};
+        static const int codes[] = {0, 1, 65, 69, 70, 71, 74, 75, 77, 78};
         bool known = false;
         for (size_t k = 0; k < HF_COUNT(codes); k++)
             known = known || (int)hf_exit_code(all_errs[i]) == codes[k];
