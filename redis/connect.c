@@ -27,8 +27,7 @@ static const hf_link_hooks link_hooks = {.on_open = on_open,
 
 void hf_connect_wait(hf_client *client)
 {
-    int64_t wait_ms =
-        client->was_idle ? 0 : hf_backoff_ms(&waits, client->failures, &client->rng);
+    int64_t wait_ms = hf_backoff_ms(&waits, client->failures, &client->rng);
     uv_timer_start(&client->timer, hf_connect_on_timer, (uint64_t)wait_ms, 0);
 }
 
@@ -93,7 +92,7 @@ static void on_room(void *owner)
     hf_call_flush(owner);
 }
 
-/* A server that ends connections too soon is not asked again and again at once. */
+/* A server that ends connections too soon is faulty, and not one that finds them idle. */
 static void lost(hf_client *client, hf_err err, const char *why)
 {
     bool idle = err == HF_CONN && client->phase == CLIENT_READY &&

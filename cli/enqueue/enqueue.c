@@ -417,7 +417,7 @@ static int tell_fault(const sender *s, hf_err err, const char *what)
     bool theirs = err == HF_INVALID || err == HF_TOOBIG || err == HF_SYSTEM;
     bool whole = theirs || err == HF_TIMEOUT || strcmp(what, sentence) == 0;
     hf_exit code = theirs ? HF_EXIT_DATA : hf_exit_code(err);
-    code = (hf_exit)hf_stop_code(code);
+    code = (hf_exit)hf_stop_code((int)code);
     say_rest(s, err, rest);
     if (*what == '\0')
         return hf_cli_say(s->cli, code, hf_exit_hint(err), "%s (%s)", sentence, rest);

@@ -889,7 +889,7 @@ class Queue:
         if job.place == "dead":
             return [IS_DEAD, self.now]
         if job.place == "running":
-            return [RUNS, self.now, self.ask_to_cancel(job), job.score]
+            return [RUNS, self.now, self.ask_to_cancel(job), job.score, ANY]
         self.leave(job, "cancelled")
         return [OK, self.now]
 

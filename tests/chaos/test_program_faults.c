@@ -214,7 +214,7 @@ static void three_hundred_programs_leave_nothing_behind(void **state)
         for (size_t i = 0; i < AT_ONCE; i++) {
             hf_program_fixture_finish(&fixture, &outcomes[i]);
             assert_int_equal(outcomes[i].n_lines, 1);
-            assert_string_equal(outcomes[i].lines[0].text, "0 1 2 3");
+            assert_string_equal(outcomes[i].lines[0].text, "0 1 2 3 4");
             hf_outcome_free(&outcomes[i]);
         }
     }

@@ -362,7 +362,7 @@ static void a_dead_id_takes_no_job_without_a_word(void **state)
     hf_try_has(fixture->out, "\"existed\":true,\"state\":\"dead\"");
     hf_cli_fixture_put(fixture, "some",
                        "{\"type\":\"good\",\"id\":\"d1\"}\n"
-                       "{\"type\":\"good\",\"id\":\"new\"}\n");
+                       "{\"type\":\"good\",\"id\":\"new\",\"in\":\"1h\"}\n");
     hf_try_run("enqueue @ --bulk some", 73);
     hf_try_has(fixture->err, "1 jobs were not accepted");
     hf_try_run("enqueue good @ --in 1h --id d1 --replace-dead", 0);

@@ -293,12 +293,12 @@ static bool strike(const saved *data, const row *r, hit how, unsigned n, outcome
     else
         hf_proxy_tear_answer(&proxy, "EVALSHA");
     int code = run(r->line, proxy.url, o);
-    bool hit = how == DELAY ? hf_proxy_delayed(&proxy) : hf_proxy_cuts(&proxy) > cuts;
-    if (hit && how == DELAY)
+    bool struck = how == DELAY ? hf_proxy_delayed(&proxy) : hf_proxy_cuts(&proxy) > cuts;
+    if (struck && how == DELAY)
         (void)hf_proxy_deliver(&proxy);
     hf_proxy_delay(&proxy, "");
     look(o, code);
-    return hit;
+    return struck;
 }
 
 static size_t compare(const row *r, hit how, unsigned n, const outcome *is,

@@ -270,8 +270,8 @@ static void other_fields_are_the_callers(void **state)
     static const char *const lines[] = {
         "{ \"type\": \"t\", \"max_attempts\": 5, \"timeout\": 4294967295 }",
         "{\"keep\":3155760000000,\"type\":\"t\",\"v\":1,\"created\":0}",
-        "{\"type\":\"t\",\"o\":{\"timeout\":\"30s\",\"attempts\":[1,-2.5e-3]},"
-        "\"timeout\":5}",
+        ("{\"type\":\"t\",\"o\":{\"timeout\":\"30s\",\"attempts\":[1,-2.5e-3]},"
+         "\"timeout\":5}"),
         "{\"type\":\"t\",\"order\":9223372036854775807,\"a\":true,\"b\":null}",
         "{\"type\":\"t\",\"x\":\"caf\xc3\xa9 \\\" \\\\\",\"y\":\"\xf0\x9f\x98\x80\"}",
     };

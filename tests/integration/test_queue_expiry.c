@@ -442,7 +442,7 @@ static const char *key_entry(void)
 static void a_parked_job_expires(void **state)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
-    char next[HF_ID_SIZE];
+    char next[HF_CURSOR_SIZE];
     size_t n = 0;
     (void)state;
     must_put("holder", HOLDER, 0);
