@@ -528,7 +528,7 @@ class Play(SchedulePlay):
         self.send("logs", id, fence, self.random.choice((0, 0, self.random.randint(0, 100))))
 
     def show(self):
-        self.send("job", self.id(), self.random.randint(0, 1))
+        self.send("job", self.id(), self.random.randint(0, 1), 0, 0)
 
     def list(self):
         state = self.random.choice(("ready", "delayed", "retry", "running", "dead", "done", "parked"))

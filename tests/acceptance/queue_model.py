@@ -521,7 +521,11 @@ class Queue:
         about = job.id + ".dead"
         teller = self.tellers.get(job.head["type"], self.tellers.get("*"))
         teller = job.head.get("on_dead", teller)
-        if teller and about not in self.jobs:  # a job about the death
+        if teller:  # a job about the death, under an id that is free
+            n = 1
+            while about in self.jobs:
+                n += 1
+                about = f"{job.id}.dead.{n}"
             head = {"type": teller, "created": self.now, "on_dead": 0}
             self.accept(about, "0", json.dumps(head) + "\n", 0)
             self.jobs[about].payload = None  # says it in words
@@ -607,8 +611,8 @@ class Queue:
                     conflicts += [k + 1, *met]
         if producer:
             seen.remember(number, self.now + remember)
-        if taken and not conflicts:
-            self.conflicts[producer, number] = self.now + remember, codes
+        if (taken or IS_DEAD in codes) and not conflicts:  # sent again, it is told again
+            self.conflicts[producer, number] = self.now + remember, codes, []
         if conflicts:
             self.conflicts[producer, number] = self.now + remember, codes, conflicts
             return [OK, self.now, 0, codes, conflicts]
@@ -1057,7 +1061,7 @@ class Queue:
                      len(self.parked()), n["replaced"], 0])
 
     def job(self, args):
-        id, whole = args
+        id, whole, _accepted, _noted = args
         job = self.jobs.get(id)
         kept = self.kept.at(id, self.now)
         if not job and kept:

@@ -264,8 +264,9 @@ static void look(outcome *o, int code)
     add_plain(text, hf_read_file(out, printed, sizeof printed));
     hf_dump_take(&dump, connection);
     for (size_t i = 0; i < dump.n; i++) {
-        if (strstr(dump.keys[i].name, ":seen:") != NULL)
-            continue; /* what Redis remembers of a producer that may be in doubt */
+        if (strstr(dump.keys[i].name, ":seen:") != NULL ||
+            strstr(dump.keys[i].name, ":answer:") != NULL)
+            continue; /* what Redis remembers, for a while, of what may be in doubt */
         (void)fputs("-- ", text);
         add_plain(text, dump.keys[i].name);
         (void)fprintf(text, dump.keys[i].pttl_ms < 0 ? "\n" : " (ends)\n");

@@ -340,7 +340,9 @@ static void characters_that_turn_or_hide_a_text_are_escaped(void **state)
     hf_text_plain(plain);
     assert_string_equal(plain, "a   b    c\xE2\x80\x8D"
                                "d   ");
-    char *line = hf_out_line(json_pack("{s:s}", "x", turned));
+    json_t *object = json_pack("{s:s}", "x", turned);
+    char *line = hf_out_line(object);
+    json_decref(object);
     assert_string_equal(line, "{\"x\":\"a\\u202eb\\udb40\\udc41c\xE2\x80\x8D"
                               "d\\ufeff\"}");
     free(line);
