@@ -754,7 +754,10 @@ static void the_example_of_the_manual_page_is_a_good_file(void **state)
     hf_try_run("check --man", 0);
     const char *at = strstr(fixture->out, "\n.EX\n"),
                *end = strstr(fixture->out, "\n.EE\n");
-    assert_true(at != NULL && end != NULL);
+    if (at == NULL || end == NULL) {
+        fail_msg("the page has no example");
+        return; /* an analyzer does not know that fail_msg() is left */
+    }
     for (at += strlen("\n.EX\n"); at <= end; at++) {
         bool quote = strncmp(at, "\\(aq", 4) == 0;
         if (*at != '\\' || quote)

@@ -321,7 +321,7 @@ static size_t try_row(const saved *base, const row *r)
 {
     static outcome must, is;
     size_t wrong = 0;
-    saved data;
+    saved data = {0};
     restore(base);
     if (r->before != NULL && run(r->before, hf_fixture_url(&fixture.redis), &is) != 0)
         fail_msg("%s: %s", r->before, is.said);

@@ -98,67 +98,67 @@ typedef struct bad_case {
     const char *text, *why;
 } bad_case;
 
+static const bad_case bad_cases[] = {
+    {"", "cron: expected 5 fields (minute hour day month weekday) or 6 (second first), "
+         "found ''"},
+    {"* * * *", "found '* * * *'"},
+    {"* * * * * * *", "or 6 (second first)"},
+    {"@reboot", "found '@reboot'"},
+    {"60 * * * *", "cron '60 * * * *', minute: expected 0-59, found '60'"},
+    {"* 24 * * *", "hour: expected 0-23, found '24'"},
+    {"* * 0 * *", "day of month: expected 1-31, L or LW, found '0'"},
+    {"* * 32 * *", "found '32'"},
+    {"* * 15W * *", "found '15W'"},
+    {"* * ? * *", "found '?'"},
+    {"* * * 13 *", "month: expected 1-12 or JAN-DEC, found '13'"},
+    {"* * * foo *", "found 'foo'"},
+    {"* * * * 8", "day of week: expected 0-7, SUN-SAT, 5L or 5#2, found '8'"},
+    {"* * * * 5#6", "found '5#6'"},
+    {"* * * * 5#", "found '5#'"},
+    {"* * * * 5LL", "found '5LL'"},
+    {"* * * * L", "found 'L'"},
+    {"5,,6 * * * *", "minute: expected 0-59, found ''"},
+    {"5, * * * *", "found ''"},
+    {"5-3 * * * *", "minute: expected a range that rises, found '5-3'"},
+    {"* 22-4 * * *", "hour: expected a range that rises, found '22-4'"},
+    {"*/0 * * * *", "minute: expected a step of at least 1, found '*/0'"},
+    {"1/0 * * * *", "minute: expected a step of at least 1, found '1/0'"},
+    {"*/90 * * * *", "minute: expected a step of at most 60, found '*/90'"},
+    {"5,*/61 * * * *", "minute: expected a step of at most 60, found '*/61'"},
+    {"50/15 * * * *", "minute: expected a step of at most 10, found '50/15'"},
+    {"* 8-18/12 * * *", "hour: expected a step of at most 11, found '8-18/12'"},
+    {"* */25 * * *", "hour: expected a step of at most 24, found '*/25'"},
+    {"0 0 */32 * *", "day of month: expected a step of at most 31, found '*/32'"},
+    {"0 0 1 */13 *", "month: expected a step of at most 12, found '*/13'"},
+    {"0 0 * * */8", "day of week: expected a step of at most 7, found '*/8'"},
+    {"*/99 * * * * *", "second: expected a step of at most 60, found '*/99'"},
+    {"0 0 31 4,6 *",
+     "day of month: expected a day that its months have, at most 30, found '31'"},
+    {"0 0 1,30-31 feb *",
+     "day of month: expected a day that its months have, at most 29, found '30-31'"},
+    {"0 0 31 9 1",
+     "day of month: expected a day that its months have, at most 30, found '31'"},
+    {"*/ * * * *", "a step of at least 1, found '*/'"},
+    {"5/x * * * *", "found '5/x'"},
+    {"1-2-3 * * * *", "found '1-2-3'"},
+    {"-5 * * * *", "found '-5'"},
+    {"** * * * *", "found '**'"},
+    {"99999999999999999999 * * * *", "minute: expected 0-59"},
+    {"*/99999999999999999999 * * * *", "a step of at least 1"},
+    {"0 0 * * * 61", "day of week"},
+    {"61 0 0 * * *", "second: expected 0-59, found '61'"},
+};
+
 static void what_is_no_expression_is_refused_with_its_place(void **state)
 {
-    static const bad_case cases[] = {
-        {"",
-         "cron: expected 5 fields (minute hour day month weekday) or 6 (second first), "
-         "found ''"},
-        {"* * * *", "found '* * * *'"},
-        {"* * * * * * *", "or 6 (second first)"},
-        {"@reboot", "found '@reboot'"},
-        {"60 * * * *", "cron '60 * * * *', minute: expected 0-59, found '60'"},
-        {"* 24 * * *", "hour: expected 0-23, found '24'"},
-        {"* * 0 * *", "day of month: expected 1-31, L or LW, found '0'"},
-        {"* * 32 * *", "found '32'"},
-        {"* * 15W * *", "found '15W'"},
-        {"* * ? * *", "found '?'"},
-        {"* * * 13 *", "month: expected 1-12 or JAN-DEC, found '13'"},
-        {"* * * foo *", "found 'foo'"},
-        {"* * * * 8", "day of week: expected 0-7, SUN-SAT, 5L or 5#2, found '8'"},
-        {"* * * * 5#6", "found '5#6'"},
-        {"* * * * 5#", "found '5#'"},
-        {"* * * * 5LL", "found '5LL'"},
-        {"* * * * L", "found 'L'"},
-        {"5,,6 * * * *", "minute: expected 0-59, found ''"},
-        {"5, * * * *", "found ''"},
-        {"5-3 * * * *", "minute: expected a range that rises, found '5-3'"},
-        {"* 22-4 * * *", "hour: expected a range that rises, found '22-4'"},
-        {"*/0 * * * *", "minute: expected a step of at least 1, found '*/0'"},
-        {"1/0 * * * *", "minute: expected a step of at least 1, found '1/0'"},
-        {"*/90 * * * *", "minute: expected a step of at most 60, found '*/90'"},
-        {"5,*/61 * * * *", "minute: expected a step of at most 60, found '*/61'"},
-        {"50/15 * * * *", "minute: expected a step of at most 10, found '50/15'"},
-        {"* 8-18/12 * * *", "hour: expected a step of at most 11, found '8-18/12'"},
-        {"* */25 * * *", "hour: expected a step of at most 24, found '*/25'"},
-        {"0 0 */32 * *", "day of month: expected a step of at most 31, found '*/32'"},
-        {"0 0 1 */13 *", "month: expected a step of at most 12, found '*/13'"},
-        {"0 0 * * */8", "day of week: expected a step of at most 7, found '*/8'"},
-        {"*/99 * * * * *", "second: expected a step of at most 60, found '*/99'"},
-        {"0 0 31 4,6 *",
-         "day of month: expected a day that its months have, at most 30, found '31'"},
-        {"0 0 1,30-31 feb *",
-         "day of month: expected a day that its months have, at most 29, found '30-31'"},
-        {"0 0 31 9 1",
-         "day of month: expected a day that its months have, at most 30, found '31'"},
-        {"*/ * * * *", "a step of at least 1, found '*/'"},
-        {"5/x * * * *", "found '5/x'"},
-        {"1-2-3 * * * *", "found '1-2-3'"},
-        {"-5 * * * *", "found '-5'"},
-        {"** * * * *", "found '**'"},
-        {"99999999999999999999 * * * *", "minute: expected 0-59"},
-        {"*/99999999999999999999 * * * *", "a step of at least 1"},
-        {"0 0 * * * 61", "day of week"},
-        {"61 0 0 * * *", "second: expected 0-59, found '61'"},
-    };
     (void)state;
-    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+    for (size_t i = 0; i < HF_COUNT(bad_cases); i++) {
         char detail[HF_DETAIL_SIZE] = "";
         hf_cron cron;
-        assert_int_equal(hf_cron_parse(&cron, cases[i].text, detail), HF_INVALID);
-        if (strstr(detail, cases[i].why) == NULL)
-            fail_msg("'%s': expected \"%s\", found \"%s\"", cases[i].text, cases[i].why,
-                     detail);
+        assert_int_equal(hf_cron_parse(&cron, bad_cases[i].text, detail), HF_INVALID);
+        if (strstr(detail, bad_cases[i].why) == NULL)
+            fail_msg("'%s': expected \"%s\", found \"%s\"", bad_cases[i].text,
+                     bad_cases[i].why, detail);
     }
 }
 
