@@ -13,7 +13,8 @@ static hf_err read_nothing(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-/* SET XX of a key that nobody writes is refused as each write is, and changes nothing. */
+/* Redis refuses a SET XX of a missing key as it refuses each write. It changes nothing.
+ */
 hf_err hf_admin_check_writes(hf_admin *admin, const char *name,
                              char detail[HF_DETAIL_SIZE])
 {

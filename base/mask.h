@@ -10,7 +10,7 @@
  * in place, because no text gets longer. */
 void hf_mask(char *text);
 
-/* A value that somebody gave, for a message about it: masked as one word, then cut. */
+/* A user's value, for a message about it: masked as one word, then cut. */
 enum { HF_FOUND_SIZE = 84 };
 const char *hf_found(char out[HF_FOUND_SIZE], const char *text);
 #define HF_FOUND(text) hf_found((char[HF_FOUND_SIZE]){0}, (text))

@@ -110,7 +110,7 @@ static void check_end(hf_worker *w)
         take_down(w);
     else if (w->phase == HF_ENDING && !hf_sites_ready(w) &&
              w->held == w->decided + hf_running_out(w))
-        on_give_up(&w->phase_timer); /* nobody takes the verdicts */
+        on_give_up(&w->phase_timer); /* no Redis takes the verdicts */
 }
 
 static void close_handle(uv_handle_t *handle)

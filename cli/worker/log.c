@@ -13,7 +13,7 @@
 
 enum {
     LINE_MAX_BYTES = 256 << 10,
-    FLUSH_MS = 2000 /* at the end, if nobody reads the log */
+    FLUSH_MS = 2000 /* at the end, if the log is not read */
 };
 
 static const char *level_name(hf_log_level level)

@@ -115,7 +115,7 @@ static void an_inherited_stream_that_does_not_block_loses_nothing(void **state)
     (void)close(fds[1]);
 }
 
-/* After that its thread is on its own, and calls nobody. */
+/* After that its thread is on its own, and calls no callback. */
 static void the_end_does_not_wait_for_a_blocked_stream(void **state)
 {
     (void)state;
