@@ -572,7 +572,7 @@ static void a_line_ends_long_after_its_leases(void **state)
     static const char *const keys[] = {"hf:lock:{n}:x:n", "hf:lock:{n}:e:n"};
     (void)state;
     hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
-                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 9000});
     for (size_t i = 0; i < HF_COUNT(keys); i++) /* as if it had been held for long */
         assert_int_equal(hf_fixture_number(&fixture.redis, "PEXPIRE %s 3600000", keys[i]),
                          1);
