@@ -9,28 +9,38 @@
 
 #include "base/mask.h"
 
-enum { PATIENCE_S = 1 };
-
 struct hf_waiting {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool over;
-    char place[HF_FOUND_SIZE];
+    const char *url;
 };
+
+bool hf_waiting_wanted(bool json)
+{
+    return !json && isatty(STDERR_FILENO) == 1;
+}
+
+void hf_waiting_say(const char *url)
+{
+    char place[HF_FOUND_SIZE];
+    fprintf(stderr, "holdfast: waiting for Redis at %s ...\n",
+            hf_found(place, url != NULL ? url : "redis://localhost:6379"));
+}
 
 static void *wait_for_it(void *arg)
 {
     hf_waiting *w = arg;
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PATIENCE_S;
+    until.tv_sec += HF_WAITING_MS / 1000;
     int late = 0;
     pthread_mutex_lock(&w->lock);
     while (!w->over && late == 0)
         late = pthread_cond_timedwait(&w->ended, &w->lock, &until);
     if (!w->over)
-        fprintf(stderr, "holdfast: waiting for Redis at %s ...\n", w->place);
+        hf_waiting_say(w->url);
     pthread_mutex_unlock(&w->lock);
     return NULL;
 }
@@ -45,12 +55,12 @@ static void destroy(hf_waiting *w)
 hf_waiting *hf_waiting_begin(const char *url, bool json)
 {
     pthread_condattr_t attr;
-    if (json || isatty(STDERR_FILENO) != 1)
+    if (!hf_waiting_wanted(json))
         return NULL;
     hf_waiting *w = calloc(1, sizeof *w);
     if (w == NULL)
         return NULL;
-    (void)hf_found(w->place, url != NULL ? url : "redis://localhost:6379");
+    w->url = url;
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&w->lock, NULL);

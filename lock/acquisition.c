@@ -142,6 +142,7 @@ static void was_taken(hf_lock *lock, const hf_acquired *e)
         }
         hf_seen_add(lock->seen, e->clock_ms, hf_boot_ns());
     }
+    atomic_store(&lock->state, HF_LOCK_WAITING);
     if (lock->simple && hf_boot_ns() < lock->until_ns)
         spin(lock);
     else if (e->after_ms == 0 || !proves(lock, e->after_ms))

@@ -296,9 +296,14 @@ static hf_err on_block(const hf_bulk_block *block, void *arg)
     hf_err err = s->atomic ? check_atomic(s, block) : HF_OK;
     for (size_t i = 0; i < block->n; i++)
         s->results[i].err = HF_UNSURE; /* it may not come to an answer */
-    if (err == HF_OK)
+    if (err == HF_OK) {
+        bool first = block->number == 1;
+        hf_waiting *waiting =
+            first ? hf_waiting_begin(s->cli->server.url, s->cli->json) : NULL;
         err = hf_enqueue_numbered(s->producer, block->jobs, block->n, block->number,
                                   block->first, s->results, s->detail);
+        hf_waiting_end(waiting);
+    }
     take_answers(s, block, err);
     if (err == HF_OK && s->out_error != 0)
         return HF_CANCEL;

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "cli/lock/open.h"
 #include "cli/lock/run.h"
+#include "cli/waiting.h"
 
 enum { GRACE_MS = 5000, EXIT_SIGNAL = 128, WHOLE_SECONDS = 9 };
 
@@ -247,12 +248,28 @@ static int read_signals(const hf_lock_run *run)
     return 0;
 }
 
+/* The handle is good until there is an answer. */
+static void say_waiting(hf_lock_run *run)
+{
+    (void)pthread_mutex_lock(&run->mutex);
+    bool silent = !run->answered && hf_lock_get_state(run->lock) == HF_LOCK_ENTERING;
+    (void)pthread_mutex_unlock(&run->mutex);
+    if (silent)
+        hf_waiting_say(run->cli->server.url);
+}
+
 /* Until there is an answer, or a signal that ends it. 0, or that signal. */
 static int wait_for_answer(hf_lock_run *run)
 {
     int number = 0;
+    bool to_say = hf_waiting_wanted(run->cli->json);
+    uint64_t say_ns = hf_boot_ns() + HF_WAITING_MS * HF_MS_NS;
     while (!is_answered(run, number != 0)) {
-        hf_lock_run_wait(run, -1);
+        hf_lock_run_wait(run, to_say ? HF_WAITING_MS : -1);
+        if (to_say && hf_boot_ns() >= say_ns) {
+            to_say = false;
+            say_waiting(run);
+        }
         if (number == 0)
             number = read_signals(run);
     }

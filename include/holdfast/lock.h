@@ -87,7 +87,7 @@ typedef enum hf_lock_form {
 
 typedef enum hf_lock_state {
     HF_LOCK_ENTERING, /* requested, no answer yet */
-    HF_LOCK_WAITING,  /* in the line */
+    HF_LOCK_WAITING,  /* Redis has answered: another owner has it */
     HF_LOCK_HELD,
     HF_LOCK_SUSPECT, /* still held, but the last renewal failed */
     HF_LOCK_GONE     /* lost, released, cancelled, or never held: see hf_lock_why() */

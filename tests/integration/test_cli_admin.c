@@ -68,9 +68,12 @@ static void a_user_at_a_terminal_is_told_what_is_waited_for(void **state)
 {
     static const char *const lines[] = {
         "queue list --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml",
-        "enqueue t --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml"};
+        "enqueue t --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml",
+        "enqueue --bulk jobs --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml",
+        "lock n --redis redis://me:S3cret@127.0.0.1:1 -c patient.yaml -- true"};
     (void)state;
     hf_cli_fixture_put(fixture, "patient.yaml", "redis: {connect_timeout: 2s}\n");
+    hf_cli_fixture_put(fixture, "jobs", "{\"type\": \"t\"}\n");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         hf_cli_fixture_at_terminal(fixture, &terminal, lines[i], NULL);
         EVENTUALLY(15000,
@@ -79,7 +82,7 @@ static void a_user_at_a_terminal_is_told_what_is_waited_for(void **state)
         hf_try_has(terminal.text,
                    "holdfast: waiting for Redis at redis://***@127.0.0.1:1 ...\r\n");
     }
-    hf_try_run("queue list @", 0); /* and nobody else */
+    hf_try_run("queue list @", 0); /* not without a terminal */
     assert_string_equal(fixture->err, "");
 }
 
