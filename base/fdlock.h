@@ -21,7 +21,7 @@ void hf_sigpipe_begin(hf_sigpipe *state);
 void hf_sigpipe_end(const hf_sigpipe *state);
 
 /* Writes what a descriptor that does not block has room for, without a signal, and moves
- * both on. False: the rest waits for room. One that nobody reads takes everything. */
+ * both on. False: the rest waits for room. One without a reader takes everything. */
 bool hf_write_some(int fd, const char **bytes, size_t *left);
 
 #endif

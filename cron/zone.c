@@ -115,7 +115,7 @@ static bool take_part(hf_zone *zone, bytes *b, const header *h, size_t time_len)
     return true;
 }
 
-/* "\n<rule>\n"; an empty one says that nobody knows. */
+/* "\n<rule>\n"; an empty one means: not known. */
 static bool take_rule(hf_zone *zone, bytes *b)
 {
     const unsigned char *line = take(b, 1);

@@ -47,7 +47,7 @@ static int take_number(reader *r, int min, int max)
     return r->ok ? value : min;
 }
 
-/* "CET" or "<+0330>"; nobody needs it. */
+/* "CET" or "<+0330>"; the name is not used. */
 static void take_name(reader *r)
 {
     int len = 0;

@@ -382,7 +382,7 @@ static void send_wait(hf_replicas *r)
     send_words(r, (const char *const[]){"ROLE", NULL}, timeout_ms, on_role);
 }
 
-/* The first round in a life of the server asks for nobody: it meets the replicas. */
+/* The first round in a life of the server asks no replica: it only finds them. */
 static void begin_round(hf_replicas *r)
 {
     r->err = HF_OK;

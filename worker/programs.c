@@ -562,7 +562,7 @@ static void close_far_ends(far_ends *far)
         hf_close_fd(&far->fds[i]);
 }
 
-/* It fits into the pipe, so nobody has to wait until it is read. */
+/* It fits into the pipe, so the write does not wait for a reader. */
 static bool offer_checkpoint(int *far, const hf_program_job *job)
 {
     int fds[2];

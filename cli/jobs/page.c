@@ -107,8 +107,8 @@ static int read_place(const hf_cli *cli, const hf_page_opts *opts, const char *t
     return HF_EXIT_OK;
 }
 
-/* The same of a job's id: it is looked for. If it has gone nobody knows its place, and
- * the list begins at its start. */
+/* The same for a job's id, which has to be found first. If the job has gone its place is
+ * unknown, and the list begins at its start. */
 static int find_place(const walk *w, char *const *names, size_t n, const char *id,
                       char queue[HF_ID_SIZE], size_t *state)
 {

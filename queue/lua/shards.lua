@@ -30,7 +30,7 @@ open_writes()
 call('DEL', P .. 'wake')
 call('HDEL', META, 'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'file', 'next_wake')
 call('HSET', META, 'shards', ARGV[2], 'uses', 's')
--- An older version does not know the letter, and would put jobs here: nobody claims those. With this
+-- An older version does not know the letter, and would put jobs here, where no worker claims them. With this
 -- its request fails, and changes nothing.
 call('SET', JOBS, 'the queue is divided into shards')
 return { OK, now, ARGV[2], '' }

@@ -2,7 +2,7 @@
 --- @include "lib/unique.lua"
 
 -- The ends that free a key at once, whatever its window says and even if it is held until the job is done:
--- somebody asked for them.
+-- a command asked for them.
 local VOIDS = { cancelled = true, deleted = true, purged = true }
 
 -- As free_keys, for those k in `others`.
