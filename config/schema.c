@@ -175,6 +175,13 @@ static const hf_key keys[] = {
      .help =
          "from TERM to KILL before the lease of a program ends; at most a quarter of the "
          "lease is used"},
+    {.path = "worker.cgroup",
+     HF_KEY_CHOICE,
+     WORKER(cgroup),
+     .choices = "false|true",
+     .preset = "false",
+     .help = "give each program a control group of its own, below that of the worker; "
+             "needs a delegated cgroup v2 and Linux 5.14"},
     {.path = "worker.shutdown_timeout",
      HF_KEY_DURATION,
      WORKER(shutdown_timeout_ms),

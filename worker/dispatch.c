@@ -727,6 +727,7 @@ hf_err hf_running_start(hf_worker *w, void (*returned)(void *arg))
     if (w->has_programs) {
         hf_programs_opts opts = {.minder_path = w->minder,
                                  .kill_grace_ms = w->opts.kill_grace_ms,
+                                 .cgroup = w->opts.cgroup,
                                  .on_line = on_line,
                                  .on_output = on_output,
                                  .on_news = on_news,

@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdlock.h"
+#include "lock/minder/cgroup.h"
 #include "lock/minder/family.h"
 #include "lock/minder/mark.h"
 #include "lock/minder/minder.h"
@@ -42,6 +43,7 @@ enum {
     PIPES = 4,
     READ_SIZE = 64 << 10,
     DRAIN_READS = 16, /* reads of one pipe at the end: as much as a pipe can hold */
+    CGROUPS_LEFT = 64,
     GRACE_MS = 5000,  /* where the program's specification names none */
     CLOSING_MS = 1000 /* for the end of a family, when all programs are to end */
 };
@@ -78,6 +80,7 @@ struct hf_process {
     hf_spawn_fault fault; /* why it was not executed */
     hf_minded minded;
     hf_family family; /* all that it has started */
+    hf_cgroup cgroup; /* mark 0: none, or it is removed */
     hf_sweep sweep;   /* of what ran before it, then of its family */
     far_ends far;     /* until it is started */
     hf_program_job job;
@@ -101,7 +104,9 @@ struct hf_programs {
     hf_minder *minder;   /* owned; it stays until the last process was freed */
     hf_sweeper *sweeper; /* owned */
     hf_process *running;
-    size_t n_processes; /* not freed */
+    size_t n_processes;           /* not freed */
+    hf_cgroup left[CGROUPS_LEFT]; /* that could not be removed yet; mark 0: none */
+    size_t left_next;
     bool closing, minder_closing, closed;
     void (*closed_cb)(void *arg);
     void *closed_arg;
@@ -347,7 +352,20 @@ static void schedule(hf_process *p)
     uv_timer_start(&p->timer, on_timer, wait_ms, 0);
 }
 
-/* A process that became another user (sudo) outlives its lease. */
+/* A daemon may stay there: a few such groups are looked at again, and older ones stay
+ * until the worker's own group ends. */
+static void leave_cgroup(hf_process *p)
+{
+    hf_programs *owner = p->owner;
+    for (size_t i = 0; i < HF_COUNT(owner->left); i++)
+        if (owner->left[i].mark != 0 && hf_cgroup_remove(&owner->left[i]))
+            owner->left[i].mark = 0;
+    if (p->cgroup.mark == 0 || hf_cgroup_remove(&p->cgroup))
+        return;
+    owner->left[owner->left_next++ % HF_COUNT(owner->left)] = p->cgroup;
+}
+
+/* A process that became another user (sudo) outlives its lease, if it is in no cgroup. */
 static void tell_denied(hf_process *p)
 {
     const hf_programs_opts *opts = &p->owner->opts;
@@ -358,7 +376,8 @@ static void tell_denied(hf_process *p)
 
 static void send_signal(hf_process *p, int sig)
 {
-    if (!hf_spawn_signal_child(p->pid, p->pidfd, sig) && errno == EPERM)
+    if (!hf_spawn_signal_child(p->pid, p->pidfd, sig) && errno == EPERM &&
+        p->cgroup.mark == 0)
         tell_denied(p);
 }
 
@@ -384,6 +403,7 @@ static void reap(hf_process *p)
     siginfo_t info;
     while (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         continue;
+    leave_cgroup(p);
     if (hf_spawn_left_denied(p->pid, p->pidfd))
         tell_denied(p);
     p->pid = 0;
@@ -532,6 +552,7 @@ static hf_err run_process(hf_process *p, const hf_program_job *job)
     int failed = uv_poll_init(owner->loop, &p->watch, p->pidfd);
     if (failed != 0) {
         hf_spawn_undo(p->pid, hf_minder_fd(owner->minder));
+        leave_cgroup(p);
         errno = -failed;
         return HF_SYSTEM;
     }
@@ -590,6 +611,16 @@ static bool open_pipes(hf_process *p, const hf_program_job *job, far_ends *far)
     return offer_checkpoint(&far->fds[PIPES], job);
 }
 
+static hf_err make_cgroup(hf_process *p, hf_spawn *how)
+{
+    const hf_cgroup group = {hf_mark_common(how->mark), how->job};
+    how->cgroup_fd = hf_cgroup_make(&group);
+    if (how->cgroup_fd < 0)
+        return HF_SYSTEM;
+    p->cgroup = group;
+    return HF_OK;
+}
+
 static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *job)
 {
     hf_program_env env;
@@ -601,7 +632,8 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
     hf_err err = hf_program_env_init(&env, p->spec, job);
     if (err == HF_OK) {
         hf_spawn_find(p->spec->argv[0], path);
-        hf_spawn how = {.path = path,
+        hf_spawn how = {.cgroup_fd = -1,
+                        .path = path,
                         .argv = (char *const *)(uintptr_t)p->spec->argv, /* only read */
                         .envp = env.vars,
                         .cwd = p->spec->cwd,
@@ -612,10 +644,18 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
                         .ends_with_us = true};
         for (size_t i = 0; i < HF_COUNT(how.fds); i++)
             how.fds[i] = far->fds[i];
-        err = hf_spawn_start(&how, &spawned);
+        if (p->owner->opts.cgroup && how.mark != 0)
+            err = make_cgroup(p, &how);
+        if (err == HF_OK)
+            err = hf_spawn_start(&how, &spawned);
+        int error = errno;
+        hf_close_fd(&how.cgroup_fd);
+        errno = error;
     }
     int error = errno;
     hf_program_env_done(&env);
+    if (err != HF_OK)
+        leave_cgroup(p);
     errno = error;
     if (err != HF_OK)
         return err;
@@ -732,7 +772,9 @@ hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
                              .kill_grace_ms = opts->kill_grace_ms,
                              .on_ready = on_minder,
                              .arg = programs};
-    hf_err err = hf_sweeper_new(&programs->sweeper, loop);
+    hf_err err = opts->cgroup ? hf_cgroup_check(detail) : HF_OK;
+    if (err == HF_OK)
+        err = hf_sweeper_new(&programs->sweeper, loop);
     if (err == HF_OK)
         err = hf_minder_start(&programs->minder, &minder, detail);
     if (err != HF_OK) {

@@ -30,6 +30,7 @@ typedef struct hf_process hf_process;
 typedef struct hf_programs_opts {
     const char *minder_path; /* NULL: `holdfast`, found by PATH */
     uint32_t kill_grace_ms;  /* the minder sends TERM this long before the deadline */
+    bool cgroup;             /* each program gets one of its own (lock/minder/cgroup.h) */
     /* A line of a program's output, without its newline but followed by a NUL, with the
      * `arg` of hf_programs_start(). stream: 1 or 2; 0 for the one line, the last, that
      * says how much was left out. May be NULL. */
@@ -50,9 +51,9 @@ typedef struct hf_programs_opts {
 typedef void (*hf_program_done_cb)(const hf_program_result *result, void *arg);
 
 /* Starts the minder, and waits until it says that it is there (5 s at most). Must be
- * called before the worker starts threads. HF_SYSTEM, HF_NOMEM, HF_CONFIG (no such
- * command, or it is no minder); then `detail` (may be NULL) says why. The caller owns
- * *out and ends it with hf_programs_close(). */
+ * called before the worker starts threads. HF_SYSTEM (also where no cgroup can be made),
+ * HF_NOMEM, HF_CONFIG (no such command, or it is no minder); then `detail` (may be NULL)
+ * says why. The caller owns *out and ends it with hf_programs_close(). */
 HF_MUSTCHECK hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
                                     const hf_programs_opts *opts,
                                     char detail[HF_DETAIL_SIZE]);

@@ -158,6 +158,9 @@ static void compare_fixed(comparison *c)
     compare_fixed_time(c, "worker.lease", now->lease_ms, file->lease_ms);
     compare_fixed_time(c, "worker.kill_grace", w->asked_kill_grace_ms,
                        file->kill_grace_ms);
+    if (now->cgroup != file->cgroup)
+        report_fixed(c, "worker.cgroup", now->cgroup ? "true" : "false",
+                     file->cgroup ? "true" : "false");
     if (c->plan->n_programs > 0 && !w->has_programs)
         report_fixed(c, "handlers", "none", "programs");
 }

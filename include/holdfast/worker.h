@@ -165,6 +165,8 @@ typedef struct hf_worker_opts {
                                      last. One that no live worker has is removed after 10
                                      minutes */
     size_t n_schedules;
+    bool cgroup; /* each program gets a control group (cgroup v2) below that of this
+                    process, which must have been delegated to it; Linux 5.14 */
 } hf_worker_opts;
 #define HF_WORKER_OPTS_INIT HF_STRUCT_INIT(hf_worker_opts)
 
@@ -197,7 +199,7 @@ HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
  * HF_LOADING, HF_PROTO: Redis was not usable within 5 s of the start; after the start it
  * tries without end. HF_INVALID: there is no handler, or it was called before. HF_CONFIG:
  * the password file or the minder cannot be used, or SIGCHLD is ignored while there are
- * programs. HF_SYSTEM, HF_NOMEM. */
+ * programs. HF_SYSTEM (also where `cgroup` is wanted and cannot be made), HF_NOMEM. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims no more jobs, waits for running

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lock/minder/cgroup.h"
 #include "lock/minder/mark.h"
 #include "lock/minder/spawn.h"
 
@@ -48,6 +49,8 @@ hf_family hf_family_of(pid_t leader)
         family.mark = hf_mark_last(&marks);
     if (family.mark == 0 && getsid(leader) == leader)
         family.session = leader;
+    if (family.mark == 0)
+        family.mark = hf_cgroup_of(leader).mark;
     return family;
 }
 
@@ -137,6 +140,18 @@ static void look_at(const pass *p, pid_t pid)
 
 /* ---- all of them ---- */
 
+static void look_at_cgroup(const hf_cgroup *g, void *arg)
+{
+    const pass *p = arg;
+    for (size_t i = 0; i < p->n; i++) {
+        hf_family *f = &p->list[i];
+        if (((f->mark != 0 && hf_mark_common(f->mark) == g->mark) ||
+             (f->job != 0 && f->job == g->job)) &&
+            hf_cgroup_kill(g))
+            f->alive++;
+    }
+}
+
 static void look_at_all(const pass *p)
 {
     _Alignas(entry) char list[LIST_SIZE];
@@ -163,8 +178,11 @@ static void make_pass(hf_family *list, size_t n, pass_act act)
         list[i].resident = 0;
         known += hf_family_is_empty(&list[i]) ? 0 : 1;
     }
+    pass p = {.list = list, .n = n, .act = act, .self = getpid()};
     if (known > 0)
-        look_at_all(&(pass){.list = list, .n = n, .act = act, .self = getpid()});
+        look_at_all(&p);
+    if (known > 0 && act == ACT_KILL)
+        hf_cgroup_each(look_at_cgroup, &p);
 }
 
 void hf_family_kill(hf_family *list, size_t n)

@@ -1,5 +1,6 @@
 /* family.h - all processes that a program started, wherever they went: found by their
- * mark (mark.h), or by their session where there is none, in a pass over /proc.
+ * mark (mark.h), or by their session where there is none, in a pass over /proc. A pass
+ * that kills also kills the program's cgroup (cgroup.h), if it has one.
  *
  * One pass looks for many families. A process may fork while it is made: passes are
  * repeated until two found none. A process that got KILL forks no more. */
@@ -29,7 +30,7 @@ typedef struct hf_family {
 } hf_family;
 
 /* Of the leader of a group, which is not reaped. A mark that this process has as well is
- * none of the leader's own. */
+ * none of the leader's own. A leader that became another user is known by its cgroup. */
 hf_family hf_family_of(pid_t leader);
 /* Nothing of it can be found. */
 bool hf_family_is_empty(const hf_family *family);

@@ -44,7 +44,9 @@ hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
     hf_err err = HF_SYSTEM;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0 && hf_spawn_pipe(control, 1) && hf_spawn_pipe(hello, 0)) {
-        hf_spawn fds = {.fds = {control[0], hello[1], null, -1, -1}, .minder_fd = -1};
+        hf_spawn fds = {.fds = {control[0], hello[1], null, -1, -1},
+                        .minder_fd = -1,
+                        .cgroup_fd = -1};
         err = spawn_minder(&fds, path, library_path, kill_grace_ms, &spawned);
     }
     int error = errno;

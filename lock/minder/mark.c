@@ -47,6 +47,11 @@ uint64_t hf_mark_of_job(uint64_t hash)
     return (hash & (HF_INNER - 1)) | 1; /* 0 is no job */
 }
 
+uint64_t hf_mark_common(uint64_t mark)
+{
+    return mark & (HF_INNER - 1);
+}
+
 static bool limits(pid_t pid, const hf_mark_pair *set, hf_mark_pair *get)
 {
     return syscall(SYS_prlimit64, pid, RLIMIT_LOCKS, set, get) == 0;

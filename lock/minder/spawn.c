@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/fdlock.h"
 #include "base/parent.h"
+#include "lock/minder/cgroup.h"
 #include "lock/minder/mark.h"
 #include "lock/minder/record.h"
 
@@ -224,6 +225,8 @@ static hf_spawn_step run_child(const child *c)
         return HF_SPAWN_SETUP;
     setsid();
     hf_mark_set(0, spawn->mark, spawn->job);
+    if (spawn->cgroup_fd >= 0 && !hf_cgroup_enter(spawn->cgroup_fd))
+        return HF_SPAWN_SETUP;
     int minder_fd = out_of_the_way(spawn->minder_fd);
     if (!place_fds(spawn->fds))
         return HF_SPAWN_SETUP;

@@ -28,6 +28,7 @@ typedef struct hf_spawn {
     int minder_fd;         /* -1: there is none to tell. Borrowed */
     uint64_t deadline_ns;  /* of the group, if there is a minder */
     uint64_t mark, job;    /* as hf_mark_set() wants them; 0: no mark */
+    int cgroup_fd;         /* as hf_cgroup_enter() wants it; -1: none. Borrowed */
     bool ends_with_us; /* killed when the thread that starts it ends (base/parent.h) */
 } hf_spawn;
 

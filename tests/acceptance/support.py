@@ -404,15 +404,16 @@ def free_port():
 class Worker:
     """A `holdfast worker` of its own configuration file, log and process."""
 
-    def __init__(self, fixture, server, config, args=(), number=0, new_session=False):
+    def __init__(self, fixture, server, config, args=(), number=0, new_session=False, prefix=()):
+        """prefix: words before the command, which execute it in their place."""
         self.path = os.path.join(fixture.directory, f"worker-{number}.yaml")
         self.log_path = os.path.join(fixture.directory, f"worker-{number}.log")
         self.number = number
         with open(self.path, "w") as file:
             json.dump(config, file, indent=1)  # what is JSON is YAML
         with open(self.log_path, "ab") as log:
-            self.child = fixture.start([HOLDFAST, "worker", "-c", self.path, *args], stdout=log,
-                                       stderr=log, start_new_session=new_session)
+            self.child = fixture.start([*prefix, HOLDFAST, "worker", "-c", self.path, *args],
+                                       stdout=log, stderr=log, start_new_session=new_session)
         self.pid = self.child.pid
 
     def log(self):
@@ -519,13 +520,14 @@ class Fixture:
             os.environ["SSL_CERT_FILE"] = os.path.join(self.certificate_directory, "ca.pem")
         return self.certificate_directory
 
-    def worker(self, server, handlers, args=(), queues=None, new_session=False, **sections):
+    def worker(self, server, handlers, args=(), queues=None, new_session=False, prefix=(),
+               **sections):
         """handlers: a list of mappings as in the file. sections: worker={...}, retry={...}"""
         config = {"redis": {"url": server.url}, "handlers": handlers, **sections}
         if queues:
             config["queues"] = queues
         self.workers += 1
-        return Worker(self, server, config, args, self.workers, new_session)
+        return Worker(self, server, config, args, self.workers, new_session, prefix)
 
     def workers_ready(self, *workers, seconds=10):
         for worker in workers:

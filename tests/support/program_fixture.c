@@ -69,6 +69,7 @@ void hf_program_fixture_start(hf_program_fixture *fixture)
 {
     hf_programs_opts opts = {.minder_path = HF_PROGRAM_FIXTURE_SELF,
                              .kill_grace_ms = 300,
+                             .cgroup = fixture->cgroup,
                              .on_line = on_line,
                              .on_denied = on_denied,
                              .on_ready = on_ready,

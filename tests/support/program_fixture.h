@@ -43,6 +43,7 @@ typedef struct hf_program_fixture {
     void (*when_down)(
         struct hf_program_fixture *fixture); /* called as `not ready` is told */
     char dir[HF_TEMPDIR_SIZE];
+    bool cgroup; /* the test may set it before the start */
 } hf_program_fixture;
 
 extern const hf_program_job hf_plain_job;

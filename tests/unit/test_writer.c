@@ -2,6 +2,7 @@
  * missing is counted where it is missing. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "cli/writer.h"
 #include "tests/support/eventually.h"
 
-enum { LINES = 300000, LINE = 16, TEXT_MAX = LINES * LINE + 4096 };
+/* FIRST_LINES: more than a pipe takes, and fewer than a buffer. */
+enum { LINES = 300000, FIRST_LINES = 10000, LINE = 16, TEXT_MAX = LINES * LINE + 4096 };
 
 static void tell_gap(hf_buf *out, uint64_t lines, void *arg)
 {
@@ -42,6 +44,12 @@ static void open_pipe(int fds[2])
     assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
 }
 
+static bool is_full(int fd)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    return poll(&room, 1, 0) == 0;
+}
+
 static void what_a_blocked_stream_cannot_take_is_counted_in_its_place(void **state)
 {
     (void)state;
@@ -54,6 +62,8 @@ static void what_a_blocked_stream_cannot_take_is_counted_in_its_place(void **sta
     for (int i = 0; i < LINES; i++) {
         (void)snprintf(line, sizeof line, "%015d\n", i);
         put(w, line);
+        if (i == FIRST_LINES) /* its thread has begun, and waits for room */
+            EVENTUALLY(20000, is_full(fds[1]));
     }
     assert_false(hf_writer_flush(w, 1));
     hf_buf_init(&text, TEXT_MAX);
