@@ -19,7 +19,7 @@ enum {
     LIST_ARGS = 3,
     LIST_HEAD = 3,
     READ_HEAD = 3,
-    READ_EACH = 5,
+    READ_EACH = 6,
     READ_SLICE = 100,
     PAGE_MAX = 1000
 };
@@ -108,6 +108,9 @@ static hf_err read_one(const reading *r, const hf_reply *reply, size_t at,
         set_state(info, &state);
     info->next_ms = hf_reply_int(hf_reply_at(reply, at + 3));
     info->of_file = hf_reply_int(hf_reply_at(reply, at + 4)) != 0;
+    info->held = hf_reply_int(hf_reply_at(reply, at + 5)) != 0;
+    if (info->held)
+        info->next_ms = 0;
     return nl == NULL ? HF_OK : copy_payload(r, value, len + 1, info);
 }
 

@@ -300,11 +300,12 @@ HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues,
 /* Into n flags, in the order of the queues. */
 HF_MUSTCHECK hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n);
 
-/* A worker of the queue tells which types it handles: each with a space before it, and
- * one at the end; `*` is all types. NULL: goodbye. */
+/* A worker of the queue tells which types it handles (`*`: all types) and which schedules
+ * its file names (`@id`): each with a space before it, and one at the end. NULL:
+ * goodbye. */
 HF_MUSTCHECK hf_err hf_op_present(hf_client *client, const hf_queue *queue,
-                                  const char *worker, uint32_t alive_ms,
-                                  const char *types, hf_answer_cb cb, void *arg);
+                                  const char *worker, uint32_t alive_ms, const char *said,
+                                  hf_answer_cb cb, void *arg);
 
 /* A worker's heartbeat: `<ns>:worker:<id>` = json for alive_ms, and its place in
  * `<ns>:workers`; json NULL takes both away. */

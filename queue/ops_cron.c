@@ -9,6 +9,7 @@ enum {
     TICK_FIXED = 2,
     TICK_EACH = 7,
     JOB_EACH = 3,
+    DUE_ARGS = 2,
     DUE_EACH = 5,
     DUE_HEAD = 2
 };
@@ -44,13 +45,14 @@ hf_err hf_cron_put_read(const hf_answer *answer, bool *written)
     return err;
 }
 
-hf_err hf_op_cron_due(hf_client *client, const hf_queue *queue, hf_answer_cb cb,
-                      void *arg)
+hf_err hf_op_cron_due(hf_client *client, const hf_queue *queue, const char *worker,
+                      hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 1, 1))
+    if (!hf_args_init(&a, DUE_ARGS, 1))
         return HF_NOMEM;
     hf_args_int(&a, HF_DUE_SCHEDULES);
+    hf_args_text(&a, worker);
     return hf_queue_send(client, queue, &hf_lua_queue_cron_due, &a, 0, cb, arg);
 }
 
@@ -80,6 +82,7 @@ void hf_cron_due_at(const hf_cron_due *due, size_t i, hf_cron_due_one *out)
     out->line = hf_reply_bytes(hf_reply_at(due->reply_, at + 2));
     out->state = hf_reply_bytes(hf_reply_at(due->reply_, at + 3));
     out->bytes = hf_reply_int(hf_reply_at(due->reply_, at + 4));
+    out->held = out->line.len == 0;
 }
 
 hf_err hf_op_cron_tick(hf_client *client, const hf_queue *queue,

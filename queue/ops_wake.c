@@ -197,14 +197,14 @@ hf_err hf_op_file_on_dead(hf_client *client, const hf_queue *queue, const char *
 /* ---- that a worker is there ---- */
 
 hf_err hf_op_present(hf_client *client, const hf_queue *queue, const char *worker,
-                     uint32_t alive_ms, const char *types, hf_answer_cb cb, void *arg)
+                     uint32_t alive_ms, const char *said, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     if (!hf_args_init(&a, PRESENT_ARGS, PRESENT_ARGS))
         return HF_NOMEM;
     hf_args_text(&a, worker);
-    hf_args_int(&a, types == NULL ? 0 : alive_ms);
-    hf_args_text(&a, types == NULL ? "" : types);
+    hf_args_int(&a, said == NULL ? 0 : alive_ms);
+    hf_args_text(&a, said == NULL ? "" : said);
     return hf_queue_send(client, queue, &hf_lua_queue_present, &a, 0, cb, arg);
 }
 

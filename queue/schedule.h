@@ -68,7 +68,7 @@ HF_MUSTCHECK hf_err hf_op_cron_put(hf_client *client, const hf_queue *queue,
 HF_MUSTCHECK hf_err hf_cron_put_read(const hf_answer *answer, bool *written);
 
 HF_MUSTCHECK hf_err hf_op_cron_due(hf_client *client, const hf_queue *queue,
-                                   hf_answer_cb cb, void *arg);
+                                   const char *worker, hf_answer_cb cb, void *arg);
 typedef struct hf_cron_due {
     int64_t now_ms;
     size_t n;
@@ -78,6 +78,7 @@ typedef struct hf_cron_due {
 typedef struct hf_cron_due_one {
     hf_bytes id, next, line, state; /* borrowed from the answer */
     int64_t bytes;                  /* of the record of a job, about */
+    bool held; /* from now on: no live worker's file names it; the rest is empty */
 } hf_cron_due_one;
 HF_MUSTCHECK hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out);
 /* The same, of what a claim has told. */

@@ -165,10 +165,17 @@ static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
         served->look_ms = plan ? doubt_ms + 1 + spread_ms : 0;
         if (queues[i].divided)
             hf_shards_doubt(served);
-        hf_schedules_checked(served, queues[i].ticks);
         if (queues[i].unknown)
             forgotten(served);
     }
+}
+
+/* When the queues were registered: before a worker takes ticks Redis knows which
+ * schedules its file names. */
+static void take_ticks(const hf_bundle *b, const hf_checked_queue *queues, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hf_schedules_checked(b->checking_at[i], queues[i].ticks);
 }
 
 /* It has put a baton where one was missing. If it could not, the next check will. */
@@ -239,6 +246,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     on_debts(b, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
     if (w->phase == HF_ENDED)
         return;
+    size_t n = b->n_checking;
     bool moved = site != b->site; /* then the answer tells of another clock */
     if (err == HF_OK && !moved) {
         plan_looks(b, queues);
@@ -259,6 +267,8 @@ static void on_checked(const hf_answer *answer, void *arg)
     hf_clock_read(site, checked.now_ms, answer->sent_ns);
     adopt_clock(site, &checked);
     hf_site_register(site);
+    if (!moved)
+        take_ticks(b, queues, n);
     hf_site_report_lacks(site); /* what was refused since */
     b->empty_ns = checked.empty ? b->checked_ns : 0;
     if (w->opts.burst && w->held == 0 && hf_queues_quiet(w) && are_empty(w, b))

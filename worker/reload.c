@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "worker/deaths.h"
 #include "worker/life.h"
+#include "worker/present.h"
 #include "worker/queues.h"
 #include "worker/report.h"
 #include "worker/running.h"
@@ -276,6 +277,11 @@ static void compare_handlers(comparison *c)
     }
 }
 
+static void report_schedule(const char *id, const char *now, void *arg)
+{
+    report(arg, "schedules", id, NULL, now);
+}
+
 /* Compares the plan with what the worker does now, and writes the log. */
 static void report_changes(hf_worker *w, const hf_plan *plan, changes *out)
 {
@@ -285,8 +291,7 @@ static void report_changes(hf_worker *w, const hf_plan *plan, changes *out)
     compare_queues(&c);
     compare_opts(&c);
     compare_handlers(&c);
-    if (!hf_schedules_same(w, plan))
-        report(&c, "schedules", NULL, NULL, "changed");
+    hf_schedules_compare(w, plan, report_schedule, &c);
 }
 
 /* ---- from any thread ---- */
@@ -471,6 +476,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
     for (size_t i = 0; i < w->n_sites; i++)
         hf_site_register(w->sites[i]);
+    hf_present_left(w);
     hf_wake_timers(w);
     hf_beat_send(w);
     return true;

@@ -137,6 +137,7 @@ static bool get_zone(hf_worker *w, const char *name, const hf_zone **out)
 void hf_schedules_take(hf_worker *w, hf_plan *plan)
 {
     struct hf_schedules *s = w->schedules;
+    bool none = s->n == 0 && plan->n_schedules == 0;
     hf_plan_schedules_free(s->list, s->n);
     s->list = plan->schedules;
     s->n = plan->n_schedules;
@@ -145,21 +146,41 @@ void hf_schedules_take(hf_worker *w, hf_plan *plan)
     for (size_t i = 0; i < hf_queues_count(w); i++) {
         hf_served *served = hf_queues_at(w, i);
         served->schedules_put = false;
-        served->registered = served->registered && s->n == 0;
+        served->registered = served->registered && none;
     }
 }
 
-bool hf_schedules_same(const hf_worker *w, const hf_plan *plan)
+static const hf_plan_schedule *find(const hf_plan_schedule *list, size_t n,
+                                    const hf_plan_schedule *like)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].id, like->id) == 0 && strcmp(list[i].queue, like->queue) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static bool says_the_same(const hf_plan_schedule *a, const hf_plan_schedule *b)
+{
+    return a->rev == b->rev && a->value.len == b->value.len &&
+           memcmp(a->value.data, b->value.data, a->value.len) == 0;
+}
+
+void hf_schedules_compare(const hf_worker *w, const hf_plan *plan,
+                          void (*differs)(const char *id, const char *now, void *arg),
+                          void *arg)
 {
     const struct hf_schedules *s = w->schedules;
-    bool same = s->n == plan->n_schedules;
-    for (size_t i = 0; same && i < s->n; i++) {
-        const hf_plan_schedule *a = &s->list[i], *b = &plan->schedules[i];
-        same = strcmp(a->id, b->id) == 0 && strcmp(a->queue, b->queue) == 0 &&
-               a->rev == b->rev && a->value.len == b->value.len &&
-               memcmp(a->value.data, b->value.data, a->value.len) == 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (find(plan->schedules, plan->n_schedules, &s->list[i]) == NULL)
+            differs(s->list[i].id, "removed", arg);
+    for (size_t i = 0; i < plan->n_schedules; i++) {
+        const hf_plan_schedule *now = &plan->schedules[i];
+        const hf_plan_schedule *was = find(s->list, s->n, now);
+        if (was == NULL)
+            differs(now->id, "added", arg);
+        else if (!says_the_same(was, now))
+            differs(now->id, "changed", arg);
     }
-    return same;
 }
 
 /* It and its jobs are in the shard of its id. */
@@ -170,6 +191,16 @@ static bool is_here(const hf_served *served, const hf_plan_schedule *schedule)
         return false;
     return whole->n_shards == 0 ||
            hf_shard_of_id(schedule->id, whole->n_shards) == served->shard;
+}
+
+void hf_schedules_add_names(const hf_served *served, hf_buf *out)
+{
+    const struct hf_schedules *s = served->worker->schedules;
+    if (hf_queue_is_divided(served))
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        if (is_here(served, &s->list[i]))
+            hf_buf_printf(out, "@%s ", s->list[i].id);
 }
 
 /* One request; its schedule may have left the file when the answer comes. */
@@ -279,6 +310,24 @@ static void report_refused(hf_served *served, const char *detail)
     s->refused_ns = now;
     hf_report(served->worker, HF_LOG_WARN, "Redis refuses the ticks of schedules", fields,
               HF_COUNT(fields));
+}
+
+/* Redis tells of each once, also if its ticks are asked for again. */
+static void report_held(hf_served *served, const hf_cron_due *due)
+{
+    char id[HF_ID_SIZE];
+    const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                   {.key = "schedule", .text = id}};
+    for (size_t i = 0; i < due->n; i++) {
+        hf_cron_due_one one;
+        hf_cron_due_at(due, i, &one);
+        if (!one.held)
+            continue;
+        (void)snprintf(id, sizeof id, "%.*s", (int)one.id.len, (const char *)one.id.ptr);
+        hf_report(served->worker, HF_LOG_WARN,
+                  "a schedule makes no jobs: no live worker's file names it", fields,
+                  HF_COUNT(fields));
+    }
 }
 
 static void on_ticked(const hf_answer *answer, void *arg)
@@ -403,7 +452,8 @@ static void reckon(hf_served *served, const hf_cron_due *due)
     for (size_t i = 0; i < due->n && i < HF_DUE_SCHEDULES && r->n_jobs < JOBS_MAX; i++) {
         hf_cron_due_one one;
         hf_cron_due_at(due, i, &one);
-        decide(served->worker, &one, due->now_ms);
+        if (!one.held)
+            decide(served->worker, &one, due->now_ms);
     }
     send_ticks(served);
 }
@@ -419,8 +469,10 @@ static void on_due(const hf_answer *answer, void *arg)
         return;
     if (err == HF_NOSCRIPT)
         ask_due(served);
-    else if (err == HF_OK) /* else a worker is woken for them again */
+    else if (err == HF_OK) { /* else a worker is woken for them again */
+        report_held(served, &due);
         reckon(served, &due);
+    }
 }
 
 static void ask_due(hf_served *served)
@@ -428,7 +480,8 @@ static void ask_due(hf_served *served)
     hf_site *site = served->site;
     served->reckon_again = served->reckoning;
     if (served->reckoning || site == NULL || !hf_site_can_ask(site) ||
-        hf_op_cron_due(site->client, &served->queue, on_due, served) != HF_OK)
+        hf_op_cron_due(site->client, &served->queue, served->worker->id, on_due,
+                       served) != HF_OK)
         return;
     served->requests++;
     served->reckoning = true;
@@ -438,6 +491,7 @@ void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms)
 {
     hf_cron_due due;
     hf_cron_told(ticks, now_ms, &due);
+    report_held(served, &due);
     served->reckon_again = served->reckon_again || (served->reckoning && due.n > 0);
     if (due.n > 0 && !served->reckoning)
         reckon(served, &due);

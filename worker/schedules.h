@@ -3,6 +3,7 @@
 #ifndef HF_WORKER_SCHEDULES_H
 #define HF_WORKER_SCHEDULES_H
 
+#include "base/buf.h"
 #include "worker/plan.h"
 #include "worker/shared.h"
 
@@ -11,7 +12,13 @@ void hf_schedules_free(hf_worker *w); /* NULL parts are fine */
 
 /* Takes those of a plan, which then has none. */
 void hf_schedules_take(hf_worker *w, hf_plan *plan);
-bool hf_schedules_same(const hf_worker *w, const hf_plan *plan);
+/* Calls `differs` for each that the plan has `added`, `removed` or `changed`. */
+void hf_schedules_compare(const hf_worker *w, const hf_plan *plan,
+                          void (*differs)(const char *id, const char *now, void *arg),
+                          void *arg);
+
+/* Appends `@id ` for each that is in this queue. */
+void hf_schedules_add_names(const hf_served *served, hf_buf *out);
 
 /* Tells Redis of those that are in this queue: a part of its registration. */
 HF_MUSTCHECK hf_err hf_schedules_register(hf_served *served);

@@ -26,8 +26,15 @@ static const char *const expired_names[] = {"drop", "dead"};
 
 static const char *state_of(const hf_schedule_info *s)
 {
-    return s->paused ? "paused" : s->next_ms == 0 ? "ended" : "on";
+    if (s->paused)
+        return "paused";
+    if (s->held)
+        return "held";
+    return s->next_ms == 0 ? "ended" : "on";
 }
+
+/* Why none follows, where one would. */
+static const char held_text[] = "no live worker's file names it";
 
 static void when_text(const hf_schedule_info *s, char *out, size_t size)
 {
@@ -74,12 +81,14 @@ static void print_json(const hf_schedule_info *s)
         stdout,
         with_options(
             json_pack(
-                "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:I, "
+                "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:o, s:s, s:s, s:I, s:I, s:o, s:o, "
+                "s:I, "
                 "s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I}",
                 "id", hf_out_text(s->id), "queue", hf_out_text(s->queue), "type",
                 hf_out_text(s->type), "cron", text_or_null(s->cron), "every_ms",
                 (json_int_t)s->every_ms, "tz", text_or_null(s->tz), "state", state_of(s),
-                "missed", missed_names[s->missed], "overlap", overlap_names[s->overlap],
+                "held", text_or_null(s->held ? held_text : ""), "missed",
+                missed_names[s->missed], "overlap", overlap_names[s->overlap],
                 "catch_up_ms", (json_int_t)s->catch_up_ms, "jitter_ms",
                 (json_int_t)s->jitter_ms, "start_ms", hf_out_time(s->start_ms), "end_ms",
                 hf_out_time(s->end_ms), "limit", (json_int_t)s->limit, "rev",
@@ -126,7 +135,7 @@ static void print_whole(const hf_schedule_info *s)
     printf("\nstate     %s%s\nwhen      ", state_of(s),
            s->of_file ? ", of a worker's file" : "");
     hf_out_plain(stdout, when);
-    printf("\nnext      %s", next);
+    printf("\nnext      %s", s->held ? held_text : next);
     if (s->next_ms != 0 && s->now_ms - s->next_ms > LATE_MS)
         printf(": 'holdfast queue show %s' tells whether it is paused or has no workers",
                s->queue);
@@ -205,7 +214,7 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
     hf_table_text(&l->table, s->queue);
     hf_table_text(&l->table, state_of(s));
     hf_table_text(&l->table, when);
-    hf_table_text(&l->table, next);
+    hf_table_text(&l->table, s->held ? held_text : next);
     hf_table_text(&l->table, last);
     hf_table_number(&l->table, s->accepted);
     hf_table_number(&l->table, s->skipped);

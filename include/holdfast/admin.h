@@ -476,6 +476,7 @@ typedef struct hf_schedule_info {
     uint32_t max_attempts, timeout_ms;
     int64_t keep_ms, start_within_ms;
     char on_dead[HF_ID_SIZE];
+    bool held; /* its ticks make no jobs: no live worker's file names it any more */
 } hf_schedule_info;
 #define HF_SCHEDULE_INFO_INIT HF_STRUCT_INIT(hf_schedule_info)
 

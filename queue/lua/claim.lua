@@ -256,7 +256,7 @@ end
 -- 8. Tell the worker of ticks that are due.
 if m and not paused and string.find(m.uses, 'c', 1, true) then
   --- @include "lib/told_ticks.lua"
-  ticks = told_ticks()
+  ticks = told_ticks(worker)
 end
 -- 9. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
 local at

@@ -54,7 +54,7 @@ elseif what == 'pause' then
   call('ZREM', CRON_NEXT, id)
 elseif state.paused then
   open_writes()
-  state.paused, state.from, state.gen = nil, decided_until(state.from), time[1] .. micros
+  state.paused, state.held, state.from, state.gen = nil, nil, decided_until(state.from), time[1] .. micros
   call('HSET', CRON_STATE, id, cjson.encode(state))
   if with ~= '' then
     call('ZADD', CRON_NEXT, with, id)

@@ -2,8 +2,9 @@
 --
 --  KEYS[1]  prefix   hf:{queue}:
 --  ARGV[1]  max      schedules, 1..100
+--  ARGV[2]  worker   that asks
 --  returns  {OK, now, id, next, definition, state, bytes, ...}, see lib/due_ticks.lua. Sent twice: the
---           same.
+--           same, without those that were held.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
@@ -15,4 +16,4 @@ local uses = m[1]
 if m[2] == '1' then
   return answer
 end
-return due_ticks(answer, max)
+return due_ticks(answer, max, ARGV[2])

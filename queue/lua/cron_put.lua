@@ -39,6 +39,19 @@ end
 if expected then
   error('holdfast: schedule: expected ' .. expected, 0)
 end
+
+-- Nothing else of it changes. If it was held, a worker judges now the ticks that it has missed.
+local function release(state, changed)
+  if state.held then
+    state.held, changed = nil, true
+    call('ZADD', CRON_NEXT, 'XX', stamp, id)
+    wake(read_meta())
+  end
+  if changed then
+    call('HSET', CRON_STATE, id, cjson.encode(state))
+  end
+end
+
 local text = call('HGET', CRON_STATE, id)
 local old, digest = text and cjson.decode(text) or nil, redis.sha1hex(value)
 if old and file ~= '' then
@@ -47,20 +60,22 @@ if old and file ~= '' then
   if file == 'keep' or newer < 0 or same and (newer == 0 or call('HGET', CRON, id) == value) then
     open_writes()
     call('ZADD', CRON_NAMED, 'XX', string.format('%d', now + 600000), id)
-    if same and newer > 0 then -- an older file must not come after it
+    local follows = same and newer > 0 -- an older file must not come after it
+    if follows then
       old.rev = rev
-      call('HSET', CRON_STATE, id, cjson.encode(old))
     end
+    release(old, follows)
     return { OK, now, 0 }
   end
 end
 if old and file == '' and call('HGET', CRON, id) == value then
   open_writes()
   call('ZREM', CRON_NAMED, id)
+  release(old, false)
   return { OK, now, 0 }
 end
 local state = old or {}
-state.gen, state.from, state.removed = time[1] .. micros, decided_until(state.from), nil
+state.gen, state.from, state.removed, state.held = time[1] .. micros, decided_until(state.from), nil, nil
 if file ~= '' then
   state.file, state.rev = digest, rev
 end

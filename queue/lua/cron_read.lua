@@ -3,13 +3,15 @@
 --  KEYS[1]   prefix   hf:{queue}:
 --  ARGV[1]   whole    1: with their payloads, 0: without
 --  ARGV[2..] id       of each
---  returns   {OK, now, n, id, value, state, next, named, ...} of those that there are; n: so many ids were
+--  returns   {OK, now, n, id, value, state, next, named, held, ...} of those that there are; n: so many ids were
 --            looked at, fewer than all where schedules are large, but at least one. value '': without
 --            its payload it is longer than 64 KiB; next '': none; named: the time at which it ends if no
---            worker's file names it, '': no file does. Sent twice: the same.
+--            worker's file names it, '': no file does; held 1: its ticks make no jobs, because no live
+--            worker's file names it. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
+--- @include "lib/is_held.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local MAX_BYTES, MAX_LINE = 1024 * 1024, 65536
@@ -29,6 +31,7 @@ for i = 2, #ARGV do
     answer[n + 3] = #state > MAX_LINE and '{}' or state
     answer[n + 4] = call('ZSCORE', CRON_NEXT, id) or ''
     answer[n + 5] = call('ZSCORE', CRON_NAMED, id) or ''
+    answer[n + 6] = answer[n + 4] ~= '' and is_held(id) and 1 or 0
   end
 end
 return answer

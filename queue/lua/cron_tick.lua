@@ -65,6 +65,7 @@ local function tick(at, id, state)
     end
     records, times = {}, {}
   end
+  state.held = nil
   call('HSET', CRON_STATE, id, cjson.encode(state)) -- first of all: a full Redis refuses it
   for k = at + 7, at + 4 + 3 * n, 3 do
     if head.overlap ~= 'allow' then

@@ -1,9 +1,10 @@
--- A worker of the queue says which types it handles, or goodbye.
+-- A worker of the queue says which types it handles and which schedules its file names, or goodbye.
 --
 --  KEYS[1]  prefix  hf:{queue}:
 --  ARGV[1]  worker  its id
 --  ARGV[2]  alive   ms for which it counts as alive; 0: goodbye
---  ARGV[3]  types   each with a space before it, and one at the end; `*` is all types
+--  ARGV[3]  said    each type, `*` for all types, and each schedule as `@id`, with a space before it, and one at
+--           the end
 --  returns  {OK, now}. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"

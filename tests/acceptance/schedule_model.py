@@ -280,7 +280,7 @@ class Schedules:
         for id in filter(self.live, args[1:]):
             one = self.all[id]
             value = one.value if args[0] == "1" else one.value.partition("\n")[0] + "\n"
-            rows += [id, value, one.state(), str(one.next or ""), str(one.named or "")]
+            rows += [id, value, one.state(), str(one.next or ""), str(one.named or ""), 0]
         return [OK, self.now, len(args) - 1, *rows]
 
     # ---- now and then ----

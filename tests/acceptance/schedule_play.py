@@ -135,7 +135,7 @@ class SchedulePlay:
         """A worker knows what is due, or reads it, and says what comes of it; another one may have read the
         same."""
         if due is None:
-            due = self.send("cron_due", self.random.choice((1, 2, 100)))[2:]
+            due = self.send("cron_due", self.random.choice((1, 2, 100)), self.any_worker().name)[2:]
         due = [due[k:k + 5] for k in range(0, len(due), 5)]
         requests = [self.decide(due) for _ in range(self.random.choice((1, 1, 1, 2)))] if due else []
         for words in requests:

@@ -633,7 +633,8 @@ static void a_reload_changes_the_schedules_of_the_file(void **state)
     hf_worker_fixture_fill(&worker, q.redis.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
     EVENTUALLY(5000, info_of("s").every_ms == 7200000);
-    assert_int_equal(hf_worker_fixture_said(&worker, "changed key=schedules"), 1);
+    assert_int_equal(
+        hf_worker_fixture_said(&worker, "changed key=schedules name=s now=changed"), 1);
     schedules[0].queue = "another";
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_INVALID);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -746,7 +747,8 @@ static void a_script_reads_no_more_payloads_than_have_room(void **state)
                 .id = id, .every_ms = 3600000, .payload = large, .payload_len = lens[k]});
             make_due(id, 1000 + i);
         }
-        HF_QUEUE_FIXTURE_ASK(err, &q, hf_op_cron_due(q.client, &q.queue, count_told, &q));
+        HF_QUEUE_FIXTURE_ASK(err, &q,
+                             hf_op_cron_due(q.client, &q.queue, "w", count_told, &q));
         assert_int_equal(err, HF_OK);
         assert_int_equal(told, expected[k]);
     }

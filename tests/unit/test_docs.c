@@ -21,7 +21,7 @@
 #include "queue_scripts.h"
 #include "tests/support/markdown.h"
 
-enum { LINE_SIZE = 1024, WORDS_MAX = 32, MESSAGES_MAX = 64, PATH_SIZE = 1024 };
+enum { LINE_SIZE = 1024, WORDS_MAX = 32, MESSAGES_MAX = 96, PATH_SIZE = 1024 };
 
 /* Calls check(path, text) for every document. */
 static void for_each_document(void (*check)(const char *path, const char *text))

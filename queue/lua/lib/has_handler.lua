@@ -1,17 +1,13 @@
 -- has_handler.lua - whether any live worker of the queue can handle a type.
---- @include "lib/key_workers.lua"
---- @include "lib/key_handles.lua"
+--- @include "lib/live_said.lua"
 
-local handled, lists -- by type; the types of each live worker
+local handled = {} -- by type
 
 -- Its own handler for the type, or one for all types.
 local function has_handler(type)
   type = tostring(type)
-  if not lists then
-    local alive = call('ZREVRANGEBYSCORE', WORKERS, '+inf', stamp, 'LIMIT', 0, 1000)
-    handled, lists = {}, #alive > 0 and call('HMGET', HANDLES, unpack(alive)) or {}
-  end
-  for k = 1, handled[type] == nil and #lists or 0 do
+  local lists = handled[type] == nil and live_said() or {}
+  for k = 1, #lists do
     local types = lists[k]
     if types and (string.find(types, ' ' .. type .. ' ', 1, true) or string.find(types, ' * ', 1, true)) then
       handled[type] = true

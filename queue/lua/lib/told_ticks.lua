@@ -3,6 +3,6 @@
 --- @include "lib/due_ticks.lua"
 
 -- nil: none is due, or another worker was told.
-local function told_ticks()
-  return take_ticks() and due_ticks({}, 100) or nil
+local function told_ticks(worker)
+  return take_ticks() and due_ticks({}, 100, worker) or nil
 end
