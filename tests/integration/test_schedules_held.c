@@ -174,6 +174,7 @@ static void a_file_that_names_it_again_has_its_ticks_judged_at_once(void **state
     ask("w");
     assert_true(is_flagged());
     present("w", " t @s ");
+    (void)hf_fixture_command(&q.redis, "DEL hf:{q}:wake");
     put_file("keep");
     assert_false(is_flagged());
     assert_true(next_tick() <= hf_queue_fixture_now(&q));
