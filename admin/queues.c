@@ -7,6 +7,7 @@
 #include "admin/names.h"
 #include "admin/order.h"
 #include "admin/parts.h"
+#include "admin/remove.h"
 #include "base/base.h"
 #include "base/id.h"
 #include "base/structs.h"
@@ -258,7 +259,11 @@ hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused,
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK && paused)
         err = make_known(admin, &queue, hf_admin_until(admin));
-    return err == HF_OK ? hf_admin_in_all_parts(admin, &queue, pause_in, &paused) : err;
+    if (err == HF_OK)
+        err = hf_admin_in_all_parts(admin, &queue, pause_in, &paused);
+    if (err == HF_OK && !paused)
+        hf_forget_unused(admin, &queue);
+    return err;
 }
 
 typedef struct limits {
@@ -331,7 +336,12 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
     if ((rate_limit > 0) != (rate_per_ms > 0) || (rate_limit < 0) != (rate_per_ms < 0))
         return hf_admin_fail(admin, HF_INVALID,
                              "expected a rate's limit together with its time");
-    if (max_running > 0 || rate_limit > 0)
+    const bool lifts = max_running <= 0 && rate_limit <= 0;
+    if (!lifts)
         err = make_known(admin, &queue, hf_admin_until(admin));
-    return err == HF_OK ? hf_admin_in_all_parts(admin, &queue, limit_in, &to) : err;
+    if (err == HF_OK)
+        err = hf_admin_in_all_parts(admin, &queue, limit_in, &to);
+    if (err == HF_OK && lifts)
+        hf_forget_unused(admin, &queue);
+    return err;
 }

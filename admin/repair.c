@@ -9,6 +9,7 @@
 #include "admin/ask.h"
 #include "admin/names.h"
 #include "admin/order.h"
+#include "admin/remove.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
@@ -43,16 +44,14 @@ static hf_err read_strays(const hf_answer *answer, void *out)
 }
 
 /* Of keys that this prefix is on one node with. */
-static hf_err ask_strays(hf_admin *admin, const char *prefix, bool fix, strays *s)
+static hf_err ask_strays(hf_admin *admin, const char *prefix, strays *s)
 {
-    hf_order order = {.admin = admin, .looks_only = !fix};
-    hf_err err = hf_order_begin(&order, 4, 1);
+    hf_order order = {.admin = admin, .looks_only = true};
+    hf_err err = hf_order_begin(&order, 2, 0);
     if (err != HF_OK)
         return err;
     hf_args_text(&order.args, admin->ns);
     hf_args_text(&order.args, s->cursor);
-    hf_args_flag(&order.args, fix);
-    hf_args_int(&order.args, order.time.not_after);
     const hf_bytes key = {prefix, strlen(prefix)};
     const hf_ask ask = {.script = &hf_lua_queue_registry,
                         .keys = &key,
@@ -62,12 +61,12 @@ static hf_err ask_strays(hf_admin *admin, const char *prefix, bool fix, strays *
     return hf_order_send(&order, &ask);
 }
 
-static hf_err find_strays(hf_admin *admin, const char *prefix, bool fix, strays *s)
+static hf_err find_strays(hf_admin *admin, const char *prefix, strays *s)
 {
     hf_err err;
     (void)snprintf(s->cursor, CURSOR_SIZE, "0");
     do
-        err = ask_strays(admin, prefix, fix, s);
+        err = ask_strays(admin, prefix, s);
     while (err == HF_OK && strcmp(s->cursor, "0") != 0);
     return err;
 }
@@ -80,7 +79,7 @@ static hf_err find_here(hf_admin *admin, void *arg)
     unsigned tag = 0;
     hf_cluster_key(admin->cluster, admin->here->redis, admin->ns, "", &tag, prefix,
                    sizeof prefix);
-    return prefix[0] == '\0' ? HF_OK : find_strays(admin, prefix, false, arg);
+    return prefix[0] == '\0' ? HF_OK : find_strays(admin, prefix, arg);
 }
 
 static bool is_listed(const char *name, char *const *listed, size_t n)
@@ -91,32 +90,41 @@ static bool is_listed(const char *name, char *const *listed, size_t n)
     return false;
 }
 
+/* What was removed may have keys until they end by themselves. */
+static bool was_removed(hf_admin *admin, const hf_queue *queue)
+{
+    hf_holdings found;
+    return hf_holdings_of(admin, queue, &found) == HF_OK && hf_holdings_none(&found);
+}
+
 /* Leaves those that the registry lacks. */
 static hf_err keep_strays(hf_admin *admin, bool fix, char **names, size_t *n)
 {
     char **listed = NULL;
     size_t n_listed = 0, left = 0;
     hf_err err = hf_admin_queues(admin, &listed, &n_listed, admin->detail);
-    for (size_t i = 0; err == HF_OK && i < *n; i++) {
+    const bool broken = err == HF_REDIS; /* it is no set: hf_admin_queues() says so */
+    for (size_t i = 0; (err == HF_OK || broken) && i < *n; i++) {
         hf_queue queue;
-        if (is_listed(names[i], listed, n_listed))
+        const bool good = hf_queue_init(&queue, admin->ns, names[i]) == HF_OK;
+        if (is_listed(names[i], listed, n_listed) || (good && was_removed(admin, &queue)))
             continue;
         names[left++] = names[i];
-        if (fix && hf_queue_init(&queue, admin->ns, names[i]) == HF_OK)
+        if (fix && good && !broken)
             err = hf_admin_register(admin, &queue, hf_admin_until(admin));
     }
     free(listed);
     *n = left;
-    return err;
+    return broken ? HF_OK : err;
 }
 
-static hf_err find_all(hf_admin *admin, bool fix, strays *s)
+static hf_err find_all(hf_admin *admin, strays *s)
 {
     char prefix[HF_KEY_SIZE];
     if (!hf_cluster_is_plain(admin->cluster))
         return hf_admin_each_node(admin, find_here, s);
     hf_key_registry(prefix, admin->ns);
-    return find_strays(admin, prefix, fix, s);
+    return find_strays(admin, prefix, s);
 }
 
 hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n,
@@ -125,7 +133,7 @@ hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n
     strays s = {.cursor = "0"};
     hf_names_init(&s.names);
     hf_admin_begin(admin, detail);
-    hf_err err = find_all(admin, fix, &s);
+    hf_err err = find_all(admin, &s);
     if (err == HF_OK && (err = hf_registered_names(admin, false, &s.names)) == HF_REDIS)
         err = HF_OK; /* it is no set: hf_admin_queues() says so */
     if (err != HF_OK) {
@@ -135,8 +143,7 @@ hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n
     err = hf_names_take(&s.names, names, n);
     if (err != HF_OK)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
-    if (!hf_cluster_is_plain(admin->cluster))
-        err = keep_strays(admin, fix, *names, n);
+    err = keep_strays(admin, fix, *names, n);
     if (err != HF_OK)
         free(*names);
     return err;

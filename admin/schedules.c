@@ -8,6 +8,7 @@
 
 #include "admin/order.h"
 #include "admin/parts.h"
+#include "admin/remove.h"
 #include "base/base.h"
 #include "base/id.h"
 #include "base/structs.h"
@@ -136,8 +137,12 @@ hf_err hf_admin_schedule_remove(hf_admin *admin, const char *queue, const char *
                                 char detail[HF_DETAIL_SIZE])
 {
     change c = {.what = "remove"};
+    hf_queue whole;
     hf_admin_begin(admin, detail);
-    return change_one(admin, queue, id, &c);
+    hf_err err = change_one(admin, queue, id, &c);
+    if (err == HF_OK && hf_admin_queue(admin, queue, &whole) == HF_OK)
+        hf_forget_unused(admin, &whole);
+    return err;
 }
 
 hf_err hf_admin_schedule_run(hf_admin *admin, const char *queue, const char *id,

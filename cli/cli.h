@@ -73,6 +73,7 @@ int hf_cmd_queue_pause(hf_cli *cli);
 int hf_cmd_queue_resume(hf_cli *cli);
 int hf_cmd_queue_limit(hf_cli *cli);
 int hf_cmd_queue_purge(hf_cli *cli);
+int hf_cmd_queue_remove(hf_cli *cli);
 int hf_cmd_queue_shards(hf_cli *cli);
 int hf_cmd_job_show(hf_cli *cli);
 int hf_cmd_job_list(hf_cli *cli);

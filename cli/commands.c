@@ -295,6 +295,19 @@ static const hf_command commands[] = {
      .more = "Running jobs are left alone. Prints how many were removed. ^C stops it, "
              "and it prints how many were removed until then.",
      .examples = "holdfast queue purge mail --yes"},
+    {.name = "queue remove",
+     .alike = "queue delete|queue forget|queue rm|queue del|queue unregister",
+     .operands = "Q",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = hf_opts_remove,
+     .run = hf_cmd_queue_remove,
+     .section = "queues",
+     .help = "remove an empty queue from all lists, with its settings and counters",
+     .more = "A queue that has jobs, schedules or live workers is not removed: the exit "
+             "status is 1. A queue comes back when a producer or a worker uses its name "
+             "again. A divided queue has the same shards then.",
+     .examples = "holdfast queue remove mial --yes"},
     {.name = "cron list",
      .alike = "schedules|schedule list|crons|cron ls",
      .core = 6,

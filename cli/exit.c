@@ -18,6 +18,7 @@ hf_exit hf_exit_code(hf_err err)
     case HF_DELETED:
     case HF_EXPIRED:
     case HF_TAKEN:
+    case HF_BUSY:
     case HF_DEADLOCK:
         return HF_EXIT_NO;
     case HF_INVALID:

@@ -172,6 +172,7 @@ const hf_opt hf_opts_limit[] = {
     HF_OPT_END,
 };
 const hf_opt hf_opts_purge[] = {YES_OPT, HF_OPT_END};
+const hf_opt hf_opts_remove[] = {YES_OPT, HF_OPT_END};
 const hf_opt hf_opts_queue_list[] = {
     {.name = "limit",
      .alike = "count|max",

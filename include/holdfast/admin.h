@@ -104,7 +104,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
                                           char detail[HF_DETAIL_SIZE]);
 
 /* Pauses or resumes a queue. While it is paused, none of its jobs starts. Pausing and
- * limiting a queue register it, even before its first job. */
+ * limiting a queue register it, even before its first job. A queue that never had a job
+ * is not listed any more when its last setting ends, unless it has schedules, a live
+ * worker or shards. */
 HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue, bool paused,
                                           char detail[HF_DETAIL_SIZE]);
 
@@ -121,6 +123,16 @@ HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t max_running, int64_t rate_limit,
                                           int64_t rate_per_ms,
                                           char detail[HF_DETAIL_SIZE]);
+
+/* Removes a queue that holds nothing: its settings, its counters and its name. Nothing
+ * lists it then. It comes back when a producer or a worker uses the name again. HF_BUSY:
+ * it has jobs (waiting, running, dead or kept), schedules, live workers, or unique keys
+ * whose window goes on; nothing was removed, `detail` says what it has. Or it was used
+ * during the call: it is listed. HF_GONE: there is no queue of that name. A queue that is
+ * divided keeps its shards: used again, it has as many. A failure may leave a part of the
+ * settings removed, and the queue listed; the call can be repeated. */
+HF_API HF_MUSTCHECK hf_err hf_admin_remove(hf_admin *admin, const char *queue,
+                                           char detail[HF_DETAIL_SIZE]);
 
 /* ---- shards ----
  *

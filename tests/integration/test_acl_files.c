@@ -104,6 +104,8 @@ static void work(void)
     run("reader", "queue show wide", 0);
     run("reader", "job show one", 0);
     run("administrator", "queue purge wide --yes", 0);
+    run("administrator", "queue remove wide --yes", 0);
+    run("administrator", "queue remove q --yes", 1);
     run("producer",
         "enqueue t -q other --unique k --start-within 1ms --expired dead --on-dead u", 0);
     run("producer", "enqueue t -q other --unique k", 0); /* its holder dies now */

@@ -13,7 +13,7 @@
 enum { LINE_SIZE = 512, RUN_MS = 120000, START_MS = 30000 };
 
 /* What the examples call theirs: a waiting job, one that is kept, a dead one, jobs of the
- * queue "mail", a schedule and files. */
+ * queue "mail", an empty queue "mial", a schedule and files. */
 #define SEED                                                                             \
     "set -e\n"                                                                           \
     "holdfast enqueue report --id report-7 --keep 1h\n"                                  \
@@ -23,6 +23,7 @@ enum { LINE_SIZE = 512, RUN_MS = 120000, START_MS = 30000 };
     "holdfast job delete import-3 --queue $OTHER --yes\n"                                \
     "holdfast enqueue email '{\"to\":\"ada\"}' --id order-17 --in 1h\n"                  \
     "holdfast enqueue email --queue mail\n"                                              \
+    "holdfast queue pause mial\n"                                                        \
     "holdfast cron add nightly report --every 1d\n"
 
 static const char worker_yaml[] = "queues:\n"

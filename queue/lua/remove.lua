@@ -1,0 +1,60 @@
+-- Remove what a queue has left that holds nothing and has no worker, or only say what it holds.
+--
+--  KEYS[1]  prefix     hf:{queue}:
+--  ARGV[1]  not_after  ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
+--  ARGV[2]  remove     1; 0: only look
+--  returns  {OK, now, waiting, running, dead, kept, stray, schedules, workers, keys, used} | {LATE, now}.
+--           waiting to kept: jobs; stray: records of jobs that are in no set; workers: those alive;
+--           keys: unique keys whose window goes on after their jobs. If one of these is not 0, nothing is
+--           removed. used: 1 if it ever had a job, or has a setting; 0 once it is removed. Sent twice:
+--           with a word the first answer; without one it removes what came in between, if that holds
+--           nothing either.
+--
+-- A queue that is divided into shards answers SHARDED. The client looks at all shards first. Then it asks
+-- each to remove what it has left. A shard that is not empty refuses, and the emptied ones are usable:
+-- each is as new. The queue's own keys stay, so it has the same shards if it is used again: a producer that
+-- knows them may still put jobs there. The client tells the registry last (unregister). Keys that end by
+-- themselves stay, too: with seen:<producer> a request that is sent again is still known.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/key_handles.lua"
+--- @include "lib/key_waits.lua"
+--- @include "lib/key_wake.lua"
+--- @include "lib/key_kept.lua"
+--- @include "lib/key_cron.lua"
+--- @include "lib/key_unique.lua"
+--- @include "lib/key_expires.lua"
+--- @include "lib/key_crashes.lua"
+--- @include "lib/key_cancels.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/levels.lua"
+--- @include "lib/answered.lua"
+--- @include "lib/open_writes.lua"
+local known = answered(ARGV[1])
+if known then
+  return known
+end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
+local waiting = call('ZCARD', PARKED)
+for _, set in ipairs(levels()) do
+  waiting = waiting + call('ZCARD', set)
+end
+local running, dead = call('ZCARD', RUNNING), call('ZCARD', DEAD)
+local kept = call('ZCOUNT', KEPT, '(' .. now, '+inf')
+local stray = math.max(0, call('HLEN', JOBS) - waiting - running - dead)
+local schedules, workers = call('HLEN', CRON), call('ZCOUNT', WORKERS, '(' .. now, '+inf')
+local keys = call('ZCOUNT', WINDOWS, '(' .. now, '+inf')
+local used = 0
+for _, value in ipairs({ 'enqueued', 'paused', 'max_running', 'rate_limit', 'file', 'on_dead' }) do
+  used = call('HEXISTS', META, value) == 1 and 1 or used
+end
+if ARGV[2] ~= '1' or waiting + running + dead + kept + stray + schedules + workers + keys > 0 then
+  return { OK, now, waiting, running, dead, kept, stray, schedules, workers, keys, used }
+end
+open_writes()
+call('DEL', META, WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRASHES, CANCELS, WAITS, PROGRESS, CHECKPOINTS, LOGS,
+  DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS)
+return answer({ OK, now, 0, 0, 0, 0, 0, 0, 0, 0, 0 })
