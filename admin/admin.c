@@ -385,11 +385,11 @@ static hf_err late(hf_admin *admin, bool unsure)
 }
 
 /* Which queue, and what its node has answered. */
-static hf_err unserved(hf_admin *admin, const hf_ask *ask)
+static hf_err unserved(hf_admin *admin, const hf_ask *ask, const char *why)
 {
     char said[HF_DETAIL_SIZE] = "";
-    if (strcmp(admin->detail, hf_err_text(HF_UNSERVED)) != 0)
-        (void)snprintf(said, sizeof said, ": %.*s", HF_DETAIL_SIZE - 3, admin->detail);
+    if (strcmp(why, hf_err_text(HF_UNSERVED)) != 0)
+        (void)snprintf(said, sizeof said, ": %.*s", HF_DETAIL_SIZE - 3, why);
     return hf_admin_fail(admin, HF_UNSERVED, "%s%s%s",
                          ask->queue == NULL ? "the list of queues" : "queue ",
                          ask->queue == NULL ? "" : ask->queue->name, said);
@@ -397,7 +397,8 @@ static hf_err unserved(hf_admin *admin, const hf_ask *ask)
 
 hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
 {
-    bool unsure = false;
+    bool unsure = false, refused = false;
+    char why[HF_DETAIL_SIZE];
     uint32_t tries = 0;
     for (int unknown = 0;;) {
         hf_err err = ask_one(admin, ask, until_ns);
@@ -407,6 +408,9 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
             return late(admin, unsure);
         unsure = unsure || err == HF_UNSURE;
         bool rests = err == HF_MOVED || err == HF_UNSERVED;
+        if (rests)
+            (void)snprintf(why, sizeof why, "%s", admin->detail);
+        refused = refused || rests;
         bool nothing =
             rests || err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT;
         bool again = nothing || (err == HF_UNSURE && !ask->once);
@@ -415,7 +419,9 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         if (!again || hf_boot_ns() >= last_ns) {
             if (unsure && ask->writes && (nothing || err == HF_TIMEOUT))
                 return HF_UNSURE;
-            return rests ? unserved(admin, ask) : err;
+            /* If the last time came too late to ask, the last answer is the reason. */
+            return rests || (refused && err == HF_TIMEOUT) ? unserved(admin, ask, why)
+                                                           : err;
         }
         int64_t ms = hf_backoff_ms(&pauses, ++tries, &admin->rng);
         uint64_t pause = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;

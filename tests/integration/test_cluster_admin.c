@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "holdfast/admin.h"
 #include "tests/support/cluster.h"
 #include "tests/support/eventually.h"
+#include "tests/support/proc.h"
 #include "tests/support/producer.h"
 
 enum { REST_MS = 2000, RESTS = 12 /* after 20, 40 ... 500 ms, give or take a quarter */ };
@@ -154,13 +157,40 @@ static void a_queue_that_moves_is_asked_less_and_less_often(void **state)
     const long long before = refused(&nodes.nodes[0]);
     hf_admin *patient = admin;
     open_admin(REST_MS);
-    assert_int_equal(hf_admin_stats(admin, queues[0], &stats, detail), HF_UNSERVED);
+    hf_err err = hf_admin_stats(admin, queues[0], &stats, detail);
     hf_admin_close(admin);
     admin = patient;
+    assert_int_equal(err, HF_UNSERVED);
     assert_in_range(refused(&nodes.nodes[0]) - before, 2, RESTS);
     hf_cluster_move_end(&nodes, slot, &nodes.nodes[1]);
     hf_cluster_move_begin(&nodes, slot, &nodes.nodes[0]);
     hf_cluster_move_end(&nodes, slot, &nodes.nodes[0]);
+}
+
+/* It was stopped past the end of its time, so it sends nothing more. */
+static void one_that_is_too_late_to_ask_again_tells_the_answer(void **state)
+{
+    const unsigned slot = hf_slot(queues[0], strlen(queues[0]));
+    (void)state;
+    hf_cluster_move_begin(&nodes, slot, &nodes.nodes[1]);
+    const long long before = refused(&nodes.nodes[0]);
+    pid_t asker = fork();
+    if (asker == 0) {
+        hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+        open_admin(REST_MS);
+        hf_err err = hf_admin_stats(admin, queues[0], &stats, detail);
+        _exit(err == HF_UNSERVED && strstr(detail, queues[0]) != NULL ? 0 : 1);
+    }
+    EVENTUALLY(LONG_MS, refused(&nodes.nodes[0]) > before + 1);
+    hf_signal_child(asker, SIGSTOP);
+    hf_test_pause_ms(REST_MS);
+    hf_signal_child(asker, SIGCONT);
+    int status = -1;
+    assert_int_equal(waitpid(asker, &status, 0), asker);
+    hf_cluster_move_end(&nodes, slot, &nodes.nodes[1]);
+    hf_cluster_move_begin(&nodes, slot, &nodes.nodes[0]);
+    hf_cluster_move_end(&nodes, slot, &nodes.nodes[0]);
+    assert_int_equal(status, 0);
 }
 
 static void a_queue_that_moves_is_unserved_and_then_found(void **state)
@@ -201,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_name_that_the_registry_lacks_is_found_on_any_node),
         cmocka_unit_test(all_nodes_are_visited),
         cmocka_unit_test(a_queue_that_moves_is_asked_less_and_less_often),
+        cmocka_unit_test(one_that_is_too_late_to_ask_again_tells_the_answer),
         cmocka_unit_test(a_queue_that_moves_is_unserved_and_then_found),
         cmocka_unit_test(after_a_failover_the_new_primary_is_asked),
     };
