@@ -33,7 +33,7 @@ typedef struct row {
 } row;
 
 /* A holder of the lock l that has died. */
-#define HOLD "$HF lock l $R --ttl 10m -- sh -c 'kill -9 $PPID' >/dev/null 2>&1; true"
+#define HOLD "$HF lock l $R --ttl 2h -- sh -c 'kill -9 $PPID' >/dev/null 2>&1; true"
 
 static const row table[] = {
     {NULL, "$HF enqueue t -q q --id n1 $R", 0},
@@ -196,6 +196,20 @@ static void prepare(void)
 
 /* ---- what is compared ---- */
 
+/* Of two units, as what is left of a lease: 9m59s. */
+static bool is_duration(const char *word, size_t len)
+{
+    size_t units = 0, digits = 0;
+    for (size_t i = 0; i < len; i++) {
+        bool unit = digits > 0 && strchr("dhms", word[i]) != NULL;
+        if (!unit && isdigit((unsigned char)word[i]) == 0)
+            return false;
+        digits = unit ? 0 : digits + 1;
+        units += unit;
+    }
+    return digits == 0 && units == 2;
+}
+
 /* A word in which I or T stands for what differs from run to run; NULL: it stays. */
 static const char *changing(const char *word, size_t len)
 {
@@ -204,7 +218,7 @@ static const char *changing(const char *word, size_t len)
         digits += isdigit((unsigned char)word[i]) != 0;
         capitals += isupper((unsigned char)word[i]) != 0;
     }
-    if (len > 12 && digits == len)
+    if ((len > 12 && digits == len) || is_duration(word, len))
         return "T";
     bool made = len == MADE_ID && capitals > 0;
     return made || (len == RUN_ID && digits + capitals == len) ? "I" : NULL;
