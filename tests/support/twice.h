@@ -34,7 +34,8 @@ typedef struct hf_twice {
     void (*prepare)(void);       /* makes the server what it is before each sending */
     const char *(*expand)(const char *arg); /* NULL: only $T */
     void (*uncount)(const char *counted);   /* NULL: nothing is counted */
-    hf_fixture redis;                       /* these two: of hf_twice_up() */
+    long long fresh_ms; /* what was prepared is true for so long; 0: for the whole test */
+    hf_fixture redis;   /* these two: of hf_twice_up() */
     redisContext *connection;
 } hf_twice;
 
