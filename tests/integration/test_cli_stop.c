@@ -41,6 +41,15 @@ static void begin(const char *script)
     hf_proc_start(&proc, &options);
 }
 
+/* The command's first request with that script does not arrive. */
+static void begin_kept(const hf_script *script, const char *line)
+{
+    (void)hf_fixture_command(&fixture->redis, "SCRIPT LOAD %s", script->text);
+    hf_proxy_keep_request(&proxy, script->sha1);
+    begin(line);
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+}
+
 static int end(void)
 {
     if (!hf_proc_wait(&proc, LONG_MS))
@@ -159,22 +168,26 @@ static void a_block_on_its_way_is_waited_for(void **state)
     assert_int_equal(printed_bytes(), accepted() * ID_BYTES);
 }
 
+/* The first signal comes while the command waits for an answer: before, it would end
+ * without a second one. Both may be there before a handler has run. Then the command
+ * counts any of them as the first. */
 static void the_second_signal_ends_it_at_once(void **state)
 {
     static const int second[] = {SIGINT, SIGTERM};
     (void)state;
+    hf_proxy_start(&proxy, fixture->redis.socket);
     put_file(1);
     for (size_t i = 0; i < HF_COUNT(second); i++) {
-        hf_fixture_signal(&fixture->redis, SIGSTOP);
-        begin("exec $HF enqueue --bulk jobs $R >ids");
-        EVENTUALLY(LONG_MS, hf_pid_catches(proc.pid, SIGINT));
+        begin_kept(&hf_lua_queue_enqueue, "exec $HF enqueue --bulk jobs $P >ids");
         hf_proc_signal(&proc, SIGINT);
         EVENTUALLY(LONG_MS, !hf_pid_catches(proc.pid, SIGINT));
         hf_proc_signal(&proc, second[i]);
-        assert_int_equal(end(), 128 + second[i]);
-        hf_fixture_signal(&fixture->redis, SIGCONT);
+        int code = end();
+        assert_true(code == 128 + second[i] || code == 128 + SIGINT);
         assert_false(says("stopped"));
+        hf_proxy_let_go(&proxy);
     }
+    hf_proxy_stop(&proxy);
 }
 
 static void what_stays_without_an_answer_is_counted(void **state)
@@ -183,8 +196,9 @@ static void what_stays_without_an_answer_is_counted(void **state)
     put_file(7);
     begin("exec $HF enqueue --bulk jobs $R >ids");
     assert_int_equal(end(), 0);
+    /* It bounds the first block as well, which needs its answer. */
     hf_cli_fixture_put(fixture, "c.yaml",
-                       "redis: {connect_timeout: 1s, request_timeout: 1s}\n");
+                       "redis: {connect_timeout: 8s, request_timeout: 8s}\n");
     make_feed();
     begin("exec $HF enqueue --bulk feed -c c.yaml $R >ids");
     int fd = open_feed();
@@ -291,10 +305,7 @@ static void a_bulk_whose_ids_cannot_be_written_stops_and_says_so(void **state)
 /* The signal comes while a slice is on its way. */
 static void stop_at(const hf_script *script, const char *line)
 {
-    (void)hf_fixture_command(&fixture->redis, "SCRIPT LOAD %s", script->text);
-    hf_proxy_keep_request(&proxy, script->sha1);
-    begin(line);
-    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    begin_kept(script, line);
     hf_proc_signal(&proc, SIGHUP);
     EVENTUALLY(LONG_MS, !hf_pid_catches(proc.pid, SIGHUP));
     hf_proxy_let_go(&proxy);
