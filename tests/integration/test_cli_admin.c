@@ -11,7 +11,7 @@
 #include "tests/support/eventually.h"
 
 #define HANDLERS                                                                         \
-    "worker: {concurrency: 2, lease: 2s, shutdown_timeout: 1s}\n"                        \
+    "worker: {concurrency: 2, lease: 20s, shutdown_timeout: 1s}\n"                       \
     "handlers:\n"                                                                        \
     "  - {type: good, exec: ['true']}\n"                                                 \
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
@@ -301,7 +301,7 @@ static void a_running_job_is_asked_to_end_and_a_waiter_is_told(void **state)
     assert_int_equal(strncmp(hf_try_text(answer, "host"), host, 8), 0);
     long long hears = hf_try_number(answer, "hears_by_ms");
     long long end = hf_try_number(answer, "lease_end_ms");
-    assert_in_range(end - hears, 0, 2000);
+    assert_in_range(end - hears, 0, 20000);
     json_decref(answer);
     /* Twice is once, or it has ended meanwhile. */
     int code = hf_cli_fixture_run(fixture, "job cancel r1 @ --wait", NULL, NULL);
@@ -462,8 +462,13 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
     hf_try_run("dead retry @ --type worse", 0);
     assert_string_equal(fixture->out, "default: 1 job will run again\n");
     assert_true(hf_try_is_in("w1", "ready"));
+    /* The worker ran them at the same time: any may have died first. */
+    char first[16];
+    snprintf(first, sizeof first, "%s",
+             hf_fixture_command(&fixture->redis, "ZRANGE hf:{default}:dead 0 0"));
+    first[strcspn(first, "\n")] = '\0';
     hf_try_run("dead retry @ --type bad --limit 1", 0);
-    assert_true(hf_try_is_in("b1", "ready") || hf_try_is_in("b2", "ready"));
+    assert_true(hf_try_is_in(first, "ready"));
     hf_try_run("dead retry @ --since 0", 0);
     assert_string_equal(fixture->out, "default: 0 jobs will run again\n");
     json_t *answer = hf_try_object("dead retry @ --since 1h --rate 2/2s --json", 0);

@@ -129,8 +129,8 @@ static void the_job_about_a_death_keeps_its_id(void **state)
     holder.start_within_ms = 1;
     holder.expired = HF_EXPIRED_DEAD;
     holder.on_dead = "died";
-    int64_t from_ms = hf_queue_fixture_now(&fixture);
     must(put(producer, &holder, &result));
+    int64_t from_ms = hf_queue_fixture_now(&fixture);
     EVENTUALLY(5000, hf_queue_fixture_now(&fixture) > from_ms + 20);
     job.id = "holder.dead";
     must(put(producer, &job, &result));
