@@ -15,6 +15,24 @@
 #include "lock/minder/mark.h"
 
 static hf_program_fixture fixture;
+static pid_t left[4]; /* by a program; 0: none, or it was looked for */
+static pid_t stands;  /* a child that was not waited for; 0: none */
+
+/* A test that fails leaves nothing. */
+static int down(void **state)
+{
+    for (size_t i = 0; i < HF_COUNT(left); i++) {
+        if (left[i] > 1)
+            (void)kill(left[i], SIGKILL);
+        left[i] = 0;
+    }
+    if (stands > 0) {
+        (void)kill(stands, SIGKILL);
+        (void)waitpid(stands, NULL, 0);
+    }
+    stands = 0;
+    return hf_program_fixture_down(state);
+}
 
 /* A process of its own: each writes its number, and ends alone after 60 s. */
 #define LEAVE(how) how " sh -c 'echo $$; exec sleep 60' & "
@@ -33,18 +51,21 @@ static void run_leaving(hf_outcome *o, const char *end, hf_program_job job)
     char script[2048];
     (void)snprintf(script, sizeof script, "D=%s; %s%s", fixture.dir, LEAVE4, end);
     hf_program_fixture_script(&fixture, o, script, (hf_program){HF_PROGRAM_INIT}, job);
-    assert_int_equal(o->n_lines, 4);
+    for (size_t i = 0; i < HF_COUNT(left) && i < o->n_lines; i++)
+        left[i] = hf_outcome_pid(o, i);
+    assert_int_equal(o->n_lines, HF_COUNT(left));
 }
 
 /* Those that live, which are killed. */
-static int count_left(const hf_outcome *o)
+static int count_left(void)
 {
     int n = 0;
-    for (size_t i = 0; i < 4; i++) {
-        bool lives = hf_pid_alive(hf_outcome_pid(o, i));
+    for (size_t i = 0; i < HF_COUNT(left); i++) {
+        bool lives = hf_pid_alive(left[i]);
         n += lives;
         if (lives)
-            kill(hf_outcome_pid(o, i), SIGKILL);
+            kill(left[i], SIGKILL);
+        left[i] = 0;
     }
     return n;
 }
@@ -59,7 +80,7 @@ static void all_of_a_program_that_failed_has_ended_before_its_verdict(void **sta
     for (size_t i = 0; i < HF_COUNT(ends); i++) {
         hf_outcome o;
         run_leaving(&o, ends[i], hf_plain_job);
-        assert_int_equal(count_left(&o), 0);
+        assert_int_equal(count_left(), 0);
         assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
         hf_outcome_free(&o);
     }
@@ -70,7 +91,7 @@ static void a_daemon_of_a_program_that_is_done_lives_on(void **state)
     hf_outcome o;
     (void)state;
     run_leaving(&o, "exit 0", hf_plain_job);
-    assert_int_equal(count_left(&o), 4);
+    assert_int_equal(count_left(), 4);
     hf_outcome_free(&o);
 }
 
@@ -126,7 +147,7 @@ static void a_job_starts_when_its_earlier_run_has_gone(void **state)
     job.ran_before = true;
     hf_program_fixture_script(&fixture, &next, script, (hf_program){HF_PROGRAM_INIT},
                               job);
-    assert_int_equal(count_left(&o), 0);
+    assert_int_equal(count_left(), 0);
     assert_int_equal(next.n_lines, 0); /* when it started */
     hf_outcome_free(&next);
     hf_outcome_free(&o);
@@ -177,8 +198,15 @@ static pid_t fork_marked(int marks, uint64_t made[3])
             hf_test_pause_ms(50);
         _exit(0);
     }
+    stands = pid;
     assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
     return pid;
+}
+
+static void it_has_ended(void)
+{
+    assert_int_equal(waitpid(stands, NULL, 0), stands);
+    stands = 0;
 }
 
 static void a_holder_inside_a_program_keeps_the_outer_mark(void **state)
@@ -197,7 +225,7 @@ static void a_holder_inside_a_program_keeps_the_outer_mark(void **state)
         }
         /* The outer mark finds it, however many are set inside. */
         assert_true(hf_family_end(&family, 1, hf_boot_ns() + 10000 * HF_MS_NS));
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        it_has_ended();
     }
     assert_true(pairs[1].soft == hf_mark_of_job(7));
     assert_true(hf_mark_last(&pairs[1]) == pairs[1].hard);
@@ -215,7 +243,7 @@ static void without_a_mark_it_is_found_by_its_session(void **state)
     assert_true(family.mark == 0 && family.session == pid);
     assert_true(hf_family_end(&family, 1, hf_boot_ns() + 10000 * HF_MS_NS));
     assert_false(hf_pid_alive(pid));
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    it_has_ended();
 }
 
 static void what_forks_all_the_time_is_ended(void **state)
@@ -235,7 +263,8 @@ int main(int argc, char **argv)
     int status;
     if (hf_program_fixture_role(argc, argv, &status))
         return status;
-#define TEST(name) HF_PROGRAM_TEST(name, &fixture)
+#define TEST(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_program_fixture_up, down, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(all_of_a_program_that_failed_has_ended_before_its_verdict),
         TEST(a_daemon_of_a_program_that_is_done_lives_on),
