@@ -369,7 +369,7 @@ static void a_command_that_cannot_be_ended_is_told(void **state)
 static void a_lock_that_is_taken_away_ends_the_command(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 3s --grace 100ms", true);
+    start_beats(&first, "one", "--ttl 12s --grace 100ms", true);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_try_run("locks release @ a --force --yes", 0);
     ended(&first, 75);
@@ -379,7 +379,7 @@ static void a_lock_that_is_taken_away_ends_the_command(void **state)
 static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 3s --grace 100ms", true);
+    start_beats(&first, "one", "--ttl 12s --grace 100ms", true);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     assert_true(hf_fixture_number(&hf_try_fixture.redis,
                                   "DEL hf:lock:{a}:e:a "
@@ -391,7 +391,7 @@ static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
 static void one_that_is_held_for_too_long_is_lost(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 3s --grace 100ms --max-hold 2s", true);
+    start_beats(&first, "one", "--ttl 60s --grace 100ms --max-hold 2s", true);
     ended(&first, 75);
     logged("log1", "lock 'a' is lost: it was held for the time of --max-hold");
     hf_try_run("lock @ -n a true", 0);
@@ -410,7 +410,7 @@ static void the_descriptor_tells_of_a_loss(void **state)
 static void one_that_is_asked_back_says_so_and_continues(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 3s", false);
+    start_beats(&first, "one", "--ttl 12s", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_try_run("locks revoke @ a", 0);
     EVENTUALLY(LONG_MS, strstr(hf_cli_fixture_get(&hf_try_fixture, "log1"),

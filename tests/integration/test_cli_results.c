@@ -6,7 +6,7 @@
 #include "tests/support/eventually.h"
 
 #define HANDLERS                                                                         \
-    "worker: {concurrency: 2, lease: 1s, shutdown_timeout: 1s}\n"                        \
+    "worker: {concurrency: 2, lease: 20s, shutdown_timeout: 1s}\n"                       \
     "queues:\n"                                                                          \
     "  - {name: default, keep: {done: 1h}}\n"                                            \
     "  - {name: other}\n"                                                                \

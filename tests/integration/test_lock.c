@@ -122,7 +122,7 @@ static void a_lock_is_held_no_longer_than_max_hold(void **state)
     (void)state;
     hf_lock *lock = hf_lock_must(
         &fixture, fixture.a, "n",
-        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000, .max_hold_ms = 500});
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 10000, .max_hold_ms = 500});
     EVENTUALLY(20000, fixture.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
     hf_lock *next = hf_lock_must(&fixture, fixture.b, "n",

@@ -384,7 +384,7 @@ static void a_line_without_some_of_its_keys_continues(void **state)
 
 static void only_a_lock_that_was_taken_away_is_told_so(void **state)
 {
-    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = 900};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = 6000};
     size_t n;
     (void)state;
     hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", opts);

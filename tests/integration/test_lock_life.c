@@ -409,7 +409,7 @@ static void a_lease_can_be_set_anew(void **state)
 {
     (void)state;
     hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
-                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 20000});
     assert_int_equal(hf_lock_extend_wait(lock, 99, NULL), HF_INVALID);
     assert_int_equal(hf_lock_extend_wait(lock, HF_LOCK_LEASE_MAX_MS + 1, NULL),
                      HF_INVALID);
@@ -426,9 +426,9 @@ static void a_lease_can_be_set_anew(void **state)
 
     lock =
         hf_lock_must(&fixture, fixture.a, "n",
-                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true});
-    assert_int_equal(hf_lock_extend_wait(lock, 3000, NULL), HF_OK);
-    assert_true(hf_lock_remaining_ms(lock) > 1000);
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 4000, .fixed = true});
+    assert_int_equal(hf_lock_extend_wait(lock, 8000, NULL), HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) > 4000);
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock)); /* it is not renewed all the same */
     assert_int_equal(hf_lock_extend_wait(lock, 3000, NULL), HF_LOST);
     (void)hf_lock_release_wait(lock, NULL);
@@ -450,7 +450,7 @@ static void a_descriptor_tells_of_the_loss(void **state)
     size_t n;
     (void)state;
     hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
-                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 6000});
     int fd = hf_lock_fd(lock);
     assert_true(fd >= 0 && hf_lock_fd(lock) == fd);
     assert_false(is_readable(fd));

@@ -168,7 +168,7 @@ static void run_until_it_runs(const char *line)
 static void a_cancelled_program_gets_term(void **state)
 {
     (void)state;
-    begin("worker: {lease: 3s}\n" HANDLERS);
+    begin("worker: {lease: 12s}\n" HANDLERS);
     run_until_it_runs("enqueue long @ --id one");
     cancel("one");
     EVENTUALLY(15000, counted("cancelled") == 1);
@@ -183,11 +183,11 @@ static void a_cancelled_program_gets_term(void **state)
 static void one_that_does_not_heed_it_is_killed(void **state)
 {
     (void)state;
-    begin("worker: {lease: 3s}\n" HANDLERS);
+    begin("worker: {lease: 12s}\n" HANDLERS);
     run_until_it_runs("enqueue deaf @ --id one");
     cancel("one");
     EVENTUALLY(15000, counted("cancelled") == 1);
-    assert_false(hf_pid_alive(program()));
+    EVENTUALLY(5000, !hf_pid_alive(program()));
     assert_true(strlen(hf_cli_fixture_get(&fixture, "terms")) >= 1);
     EVENTUALLY(15000,
                strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=cancelled") != NULL);

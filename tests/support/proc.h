@@ -27,7 +27,8 @@ void hf_proc_start(hf_proc *p, const hf_proc_options *options);
  * another program while this one runs under valgrind.) */
 const char *hf_proc_self(void);
 
-/* True when it has ended within `ms`; then p->status holds how. */
+/* True when it has ended within `ms`, which count as in EVENTUALLY; then p->status holds
+ * how. */
 bool hf_proc_wait(hf_proc *p, unsigned ms);
 
 /* Sends a signal to it, if it was not waited for yet; after SIGSTOP it does nothing more.
