@@ -401,6 +401,8 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
     char why[HF_DETAIL_SIZE];
     uint32_t tries = 0;
     for (int unknown = 0;;) {
+        bool last =
+            refused && hf_boot_ns() >= until_ns - RETRY_MS * HF_MS_NS; /* see below */
         hf_err err = ask_one(admin, ask, until_ns);
         if (err == HF_NOSCRIPT && ++unknown < NOSCRIPT_TRIES)
             continue;
@@ -419,9 +421,10 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         if (!again || hf_boot_ns() >= last_ns) {
             if (unsure && ask->writes && (nothing || err == HF_TIMEOUT))
                 return HF_UNSURE;
-            /* If the last time came too late to ask, the last answer is the reason. */
-            return rests || (refused && err == HF_TIMEOUT) ? unserved(admin, ask, why)
-                                                           : err;
+            /* If that time was too short for an answer, the one before is the reason. */
+            rests = rests ||
+                    (last && (err == HF_TIMEOUT || (err == HF_UNSURE && !ask->writes)));
+            return rests ? unserved(admin, ask, why) : err;
         }
         int64_t ms = hf_backoff_ms(&pauses, ++tries, &admin->rng);
         uint64_t pause = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
