@@ -481,13 +481,9 @@ static void p6_a_wait_for_replicas_delays_no_other_client(void **state)
             HF_OK);
     EVENTUALLY(LONG_MS, waits() > 0);
     uint64_t end_ms = hf_test_now_ms() + 2 * REPLICAS_MS;
-    size_t taken = 0, several = 0;
-    for (; hf_test_now_ms() < end_ms; taken++) {
+    size_t taken = 0;
+    for (; hf_test_now_ms() < end_ms; taken++)
         hf_lock_released(must(locks, "n"));
-        several += waits() > 1;
-    }
-    /* One that was late and was closed is in the list until Redis has read its end. */
-    assert_true(2 * several < taken);
     assert_true(taken > 20); /* 3 at most, if each came after a wait */
     EVENTUALLY(LONG_MS, atomic_load(&refused) == N_WANT_REPLICAS);
     assert_true(hf_lock_held(kept));
