@@ -11,6 +11,7 @@
  * killed, and one lock ends while its holder waits for the bank: what that one writes
  * then carries an old fence, and is refused. It ends with 0 when exactly 100 orders were
  * paid, each once, by 100 customers. */
+#define _POSIX_C_SOURCE 200809L /* also with -std=c11 */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -121,8 +122,11 @@ static char *whole_buy_script(void)
     char path[512], *text = NULL;
     size_t size;
     const char *dir = getenv("HOLDFAST_LUA");
-    snprintf(path, sizeof path, "%s/enqueue.lua",
-             dir != NULL ? dir : "/usr/share/holdfast/lua");
+    if (dir == NULL)
+        dir = access("/usr/share/holdfast/lua", R_OK) == 0
+                  ? "/usr/share/holdfast/lua"
+                  : "/usr/local/share/holdfast/lua";
+    snprintf(path, sizeof path, "%s/enqueue.lua", dir);
     FILE *file = fopen(path, "r"), *out = open_memstream(&text, &size);
     if (file == NULL || out == NULL)
         die(path, strerror(errno));

@@ -6,6 +6,7 @@
  * a fence that is lower than the highest it has seen. Here one writer is robbed of its
  * lock, a second one takes it and writes, and then the first one, who knows nothing of
  * that, writes as well. It ends with 0 when each store kept the second one's text. */
+#define _POSIX_C_SOURCE 200809L /* also with -std=c11 */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

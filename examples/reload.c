@@ -1,6 +1,7 @@
 /* reload.c - a worker that takes other queues at HUP: reload URL FILE, each line of the
  * file a queue and its weight. INT and TERM end it. A thread waits for the signals, since
  * hf_worker_reload() is not for signal handlers. */
+#define _POSIX_C_SOURCE 200809L /* also with -std=c11 */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

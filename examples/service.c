@@ -27,6 +27,7 @@ static hf_err welcome(hf_producer *producer, const char *user, const char *addre
          .payload_len = sizeof report - 1},
     };
     enum { N = sizeof jobs / sizeof jobs[0] };
+    /* The size in the first result counts for all. */
     hf_enqueue_result results[N] = {{HF_ENQUEUE_RESULT_INIT}};
 
     hf_err err = hf_enqueue_wait(producer, jobs, N, results, 0, detail);

@@ -1,5 +1,6 @@
 /* worker.c - a worker whose handlers are C functions: worker [URL [burst]]. INT and TERM
  * end it after the jobs that run; with `burst` it ends when nothing is left. */
+#define _POSIX_C_SOURCE 200809L /* sigaction(), also with -std=c11 */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,24 @@ static void on_signal(int number)
 {
     (void)number;
     hf_worker_stop(worker);
+}
+
+/* Without it the worker prints nothing. */
+static void on_log(hf_log_level level, const char *message, const hf_log_field *fields,
+                   size_t n, void *arg)
+{
+    (void)arg;
+    if (level < HF_LOG_INFO)
+        return;
+    fprintf(stderr, "worker: %s", message);
+    for (size_t i = 0; i < n; i++) {
+        const hf_log_field *field = hf_log_field_at(fields, i);
+        if (field->text != NULL)
+            fprintf(stderr, " %s=%s", field->key, field->text);
+        else
+            fprintf(stderr, " %s=%lld", field->key, (long long)field->number);
+    }
+    fputc('\n', stderr);
 }
 
 static hf_verdict send_email(hf_run *run, void *out)
@@ -46,7 +65,7 @@ int main(int argc, char **argv)
     const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "default"};
     const char *url = argc > 1 ? argv[1] : getenv("REDIS_URL");
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .server = HF_SERVER(.url = url),
-                           .queues = &queue, .n_queues = 1};
+                           .queues = &queue, .n_queues = 1, .log = on_log};
     opts.burst = argc > 2;
     char detail[HF_DETAIL_SIZE] = "";
     hf_err err = hf_worker_new(&worker, &opts, detail);

@@ -197,7 +197,9 @@ static void end_unsent(hf_requests *requests, hf_batch *batch)
     if (node->client != NULL && hf_client_ready(node->client))
         (void)snprintf(text, sizeof text, "not sent in time");
     else
-        (void)snprintf(text, sizeof text, "not sent in time: %.230s", why);
+        (void)snprintf(text, sizeof text, "%s: %.220s",
+                       err == HF_CONN ? "Redis cannot be reached" : "not sent in time",
+                       why);
     end(requests, batch, err == HF_READONLY ? HF_READONLY : HF_TIMEOUT, NULL, text);
 }
 

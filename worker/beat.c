@@ -136,7 +136,7 @@ static void on_beat_timer(uv_timer_t *timer)
     hf_beat_send(w);
 }
 
-/* `holdfast workers` shows the slots that are busy: now if the last heartbeat is old,
+/* `holdfast worker list` shows the slots that are busy: now if the last heartbeat is old,
  * else in a moment. */
 static void show_slots(hf_worker *w)
 {
