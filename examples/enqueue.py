@@ -116,9 +116,12 @@ def check_option(name, value):
         raise ValueError(f"expected as {name} {' or '.join(kind)}, found {value!r}")
 
 
-def check(queue, job_type, delay_ms, options):
+def check(queue, job_type, payloads, delay_ms, options):
     check_name("queue", queue)
     check_name("type", job_type)
+    if isinstance(payloads, (str, bytes, bytearray, dict)):  # each has parts that would become jobs
+        kind = type(payloads).__name__
+        raise TypeError(f"expected a list of payloads, found one {kind}: write [payload]")
     if type(delay_ms) is not int or delay_ms < 0:
         raise ValueError(f"expected as delay a whole number of ms, found {delay_ms!r}")
     for name, value in options.items():
@@ -126,9 +129,10 @@ def check(queue, job_type, delay_ms, options):
 
 
 def enqueue(r, queue, job_type, payloads, delay_ms=0, **options):
-    """Returns an id for each payload (str or bytes). Where a unique key was taken, it is the id of
-    the job that holds it. All jobs are accepted, or none: an exception says why."""
-    check(queue, job_type, delay_ms, options)
+    """Returns an id for each payload of a list (of str or bytes). Where a unique key was taken, it is
+    the id of the job that holds it. All jobs are accepted, or none: an exception says why. Times are
+    in ms. Jobs get new ids and wait for delay_ms: the command's --id and --at do not exist here."""
+    check(queue, job_type, payloads, delay_ms, options)
     run_script(r, "register", "hf:{/}:", queue)  # tools find the queue by it
     ids, jobs = [], []
     for payload in payloads:
@@ -180,7 +184,7 @@ def read(words):
     options = vars(parser.parse_args(words))
     fixed = [options.pop(name) for name in ("queue", "type", "payloads", "delay")]
     try:
-        check(fixed[0], fixed[1], fixed[3], options)
+        check(*fixed, options)
     except ValueError as error:
         parser.error(str(error))
     return *fixed, options

@@ -395,6 +395,23 @@ static void python_imports_it_as_a_module(void **state)
     assert_int_equal(hf_fixture_number(&redis, "HGET hf:{default}:meta enqueued"), 3);
 }
 
+static void python_takes_no_single_payload_for_a_list(void **state)
+{
+    const char *program =
+        "import sys; sys.path.insert(0, 'examples'); import enqueue, os\n"
+        "r = enqueue.connect(os.environ['REDIS_URL'])\n"
+        "for one in 'ada', b'ada', {'to': 'ada'}:\n"
+        "    try: print(enqueue.enqueue(r, 'default', 't', one))\n"
+        "    except TypeError as error: print(error)\n";
+    (void)state;
+    skip_without("/usr/bin/python3", "import json");
+    assert_int_equal(RUN("/usr/bin/python3", "-c", program), 0);
+    assert_printed("expected a list of payloads, found one str: write [payload]\n"
+                   "expected a list of payloads, found one bytes: write [payload]\n"
+                   "expected a list of payloads, found one dict: write [payload]\n");
+    assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:meta"), 0);
+}
+
 static void python_says_what_is_missing(void **state)
 {
     (void)state;
@@ -459,6 +476,7 @@ int main(void)
         CASE(python_finds_the_shards_of_a_queue),
         CASE(python_refuses_what_no_job_has),
         CASE(python_imports_it_as_a_module),
+        CASE(python_takes_no_single_payload_for_a_list),
         CASE(python_says_what_is_missing),
         CASE(the_sale_sells_each_item_once_in_spite_of_deaths),
         CASE(a_guarded_store_refuses_a_holder_that_lost_the_lock),
