@@ -161,8 +161,8 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
     const char *queue = why->job->queue;
     const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
-        printf("no live worker takes jobs of queue '%s': start one, or send CONT to one "
-               "that is quiet; 'holdfast worker list' lists the workers\n",
+        printf("no live worker takes jobs of queue '%s': start one, or resume a quiet "
+               "one (kill -CONT PID); 'holdfast worker list' lists the workers\n",
                queue);
     else if (reason == HF_REASON_BUSY)
         printf("all %" PRId64 " slots of the workers that take it (%" PRId64
