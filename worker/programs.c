@@ -34,29 +34,20 @@
 #include "lock/minder/minder.h"
 #include "lock/minder/spawn.h"
 #include "lock/minder/sweeper.h"
+#include "worker/program_pipes.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
 #endif
 
 enum {
-    PIPES = 4,
     READ_SIZE = 64 << 10,
     DRAIN_READS = 16, /* reads of one pipe at the end: as much as a pipe can hold */
-    CGROUPS_LEFT = 64,
     GRACE_MS = 5000,  /* where the program's specification names none */
     CLOSING_MS = 1000 /* for the end of a family, when all programs are to end */
 };
 
 #define LEFT "a process of an earlier run of this job is still there"
-
-/* By the descriptor that the program sees. */
-typedef enum pipe_name { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_VERDICT } pipe_name;
-
-/* The child's ends of its pipes: they become its descriptors 0 to 4. */
-typedef struct far_ends {
-    int fds[HF_SPAWN_FDS];
-} far_ends;
 
 typedef struct process_pipe {
     hf_process *process;
@@ -82,9 +73,9 @@ struct hf_process {
     hf_family family; /* all that it has started */
     hf_cgroup cgroup; /* mark 0: none, or it is removed */
     hf_sweep sweep;   /* of what ran before it, then of its family */
-    far_ends far;     /* until it is started */
+    hf_far_ends far;  /* until it is started */
     hf_program_job job;
-    process_pipe pipes[PIPES];
+    process_pipe pipes[HF_PIPES];
     uv_poll_t watch;  /* on pidfd */
     uv_timer_t timer; /* for the earlier of these two, CLOCK_BOOTTIME; 0: none */
     uint64_t timeout_ns, kill_ns;
@@ -104,9 +95,8 @@ struct hf_programs {
     hf_minder *minder;   /* owned; it stays until the last process was freed */
     hf_sweeper *sweeper; /* owned */
     hf_process *running;
-    size_t n_processes;           /* not freed */
-    hf_cgroup left[CGROUPS_LEFT]; /* that could not be removed yet; mark 0: none */
-    size_t left_next;
+    size_t n_processes; /* not freed */
+    hf_cgroups cgroups; /* that were left */
     bool closing, minder_closing, closed;
     void (*closed_cb)(void *arg);
     void *closed_arg;
@@ -134,7 +124,7 @@ static void close_pipe(process_pipe *pipe)
 /* A program that closes its stdin early, or never reads it, is free to do so. */
 static void write_payload(hf_process *p)
 {
-    process_pipe *pipe = &p->pipes[PIPE_IN];
+    process_pipe *pipe = &p->pipes[HF_PIPE_IN];
     if (hf_write_some(pipe->fd, &p->payload, &p->payload_left))
         close_pipe(pipe);
 }
@@ -152,11 +142,11 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 static void take(hf_process *p, int which, const char *bytes, size_t len)
 {
     const hf_programs_opts *opts = &p->owner->opts;
-    if (which == PIPE_VERDICT) {
+    if (which == HF_PIPE_VERDICT) {
         hf_said_feed(&p->said, bytes, len);
         return;
     }
-    if (which == PIPE_OUT && p->spec->result_stdout) {
+    if (which == HF_PIPE_OUT && p->spec->result_stdout) {
         hf_said_output(&p->said, bytes, len);
         return;
     }
@@ -205,32 +195,32 @@ static bool poll_pipe(hf_process *p, int which)
 
 static hf_err poll_pipes(hf_process *p)
 {
-    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+    for (int i = HF_PIPE_OUT; i <= HF_PIPE_VERDICT; i++)
         if (!poll_pipe(p, i))
             return HF_SYSTEM;
     /* A payload that fits into the pipe at once needs no handle, and nearly all do. */
     write_payload(p);
-    if (p->pipes[PIPE_IN].fd >= 0 && !poll_pipe(p, PIPE_IN))
+    if (p->pipes[HF_PIPE_IN].fd >= 0 && !poll_pipe(p, HF_PIPE_IN))
         return HF_SYSTEM;
     return HF_OK;
 }
 
 static void start_pipes(hf_process *p)
 {
-    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+    for (int i = HF_PIPE_OUT; i <= HF_PIPE_VERDICT; i++)
         uv_poll_start(&p->pipes[i].poll, UV_READABLE, on_readable);
-    if (p->pipes[PIPE_IN].fd >= 0)
-        uv_poll_start(&p->pipes[PIPE_IN].poll, UV_WRITABLE, on_writable);
+    if (p->pipes[HF_PIPE_IN].fd >= 0)
+        uv_poll_start(&p->pipes[HF_PIPE_IN].poll, UV_WRITABLE, on_writable);
 }
 
 static void drain(hf_process *p)
 {
-    close_pipe(&p->pipes[PIPE_IN]);
-    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+    close_pipe(&p->pipes[HF_PIPE_IN]);
+    for (int i = HF_PIPE_OUT; i <= HF_PIPE_VERDICT; i++)
         for (int n = 0; n < DRAIN_READS && p->pipes[i].fd >= 0; n++)
             if (!read_pipe(&p->pipes[i]))
                 break;
-    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+    for (int i = HF_PIPE_OUT; i <= HF_PIPE_VERDICT; i++)
         close_pipe(&p->pipes[i]);
 }
 
@@ -317,7 +307,7 @@ static void close_process(hf_process *p)
     if (p->closing)
         return;
     p->closing = true;
-    for (int i = 0; i < PIPES; i++)
+    for (int i = 0; i < HF_PIPES; i++)
         close_pipe(&p->pipes[i]);
     if (p->has_timer)
         uv_close((uv_handle_t *)&p->timer, on_closed);
@@ -350,19 +340,6 @@ static void schedule(hf_process *p)
     uint64_t wait_ms = at_ns <= now_ns ? 0 : (at_ns - now_ns) / HF_MS_NS + 1;
     uv_update_time(p->owner->loop);
     uv_timer_start(&p->timer, on_timer, wait_ms, 0);
-}
-
-/* A daemon may stay there: a few such groups are looked at again, and older ones stay
- * until the worker's own group ends. */
-static void leave_cgroup(hf_process *p)
-{
-    hf_programs *owner = p->owner;
-    for (size_t i = 0; i < HF_COUNT(owner->left); i++)
-        if (owner->left[i].mark != 0 && hf_cgroup_remove(&owner->left[i]))
-            owner->left[i].mark = 0;
-    if (p->cgroup.mark == 0 || hf_cgroup_remove(&p->cgroup))
-        return;
-    owner->left[owner->left_next++ % HF_COUNT(owner->left)] = p->cgroup;
 }
 
 /* A process that became another user (sudo) outlives its lease, if it is in no cgroup. */
@@ -403,7 +380,7 @@ static void reap(hf_process *p)
     siginfo_t info;
     while (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         continue;
-    leave_cgroup(p);
+    hf_cgroups_leave(&p->owner->cgroups, &p->cgroup);
     if (hf_spawn_left_denied(p->pid, p->pidfd))
         tell_denied(p);
     p->pid = 0;
@@ -529,7 +506,7 @@ static hf_process *new_process(hf_programs *programs, const hf_program *spec,
     p->payload_left = job->payload_len;
     p->timeout_ms = job->timeout_ms;
     p->pidfd = -1;
-    for (int i = 0; i < PIPES; i++)
+    for (int i = 0; i < HF_PIPES; i++)
         p->pipes[i] = (process_pipe){.process = p, .fd = -1};
     hf_output_init(&p->output, on_line, p);
     hf_said_init(&p->said, on_news, on_fault, p);
@@ -552,7 +529,7 @@ static hf_err run_process(hf_process *p, const hf_program_job *job)
     int failed = uv_poll_init(owner->loop, &p->watch, p->pidfd);
     if (failed != 0) {
         hf_spawn_undo(p->pid, hf_minder_fd(owner->minder));
-        leave_cgroup(p);
+        hf_cgroups_leave(&p->owner->cgroups, &p->cgroup);
         errno = -failed;
         return HF_SYSTEM;
     }
@@ -577,38 +554,13 @@ static void enter_running(hf_process *p)
     p->owner->running = p;
 }
 
-static void close_far_ends(far_ends *far)
+static bool open_pipes(hf_process *p, const hf_program_job *job)
 {
-    for (size_t i = 0; i < HF_COUNT(far->fds); i++)
-        hf_close_fd(&far->fds[i]);
-}
-
-/* It fits into the pipe, so the write does not wait for a reader. */
-static bool offer_checkpoint(int *far, const hf_program_job *job)
-{
-    int fds[2];
-    if (job->checkpoint_len == 0)
-        return (*far = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
-    if (!hf_spawn_pipe(fds, 1))
-        return false;
-    *far = fds[0];
-    ssize_t n = write(fds[1], job->checkpoint, job->checkpoint_len);
-    hf_close_fd(&fds[1]);
-    return n == (ssize_t)job->checkpoint_len;
-}
-
-static bool open_pipes(hf_process *p, const hf_program_job *job, far_ends *far)
-{
-    *far = (far_ends){{-1, -1, -1, -1, -1}};
-    for (int i = 0; i < PIPES; i++) {
-        bool in = i == PIPE_IN;
-        int fds[2];
-        if (!hf_spawn_pipe(fds, in))
-            return false;
-        p->pipes[i].fd = fds[in];
-        far->fds[i] = fds[!in];
-    }
-    return offer_checkpoint(&far->fds[PIPES], job);
+    int ours[HF_PIPES];
+    bool opened = hf_far_ends_open(&p->far, ours, job);
+    for (int i = 0; i < HF_PIPES; i++)
+        p->pipes[i].fd = ours[i];
+    return opened;
 }
 
 static hf_err make_cgroup(hf_process *p, hf_spawn *how)
@@ -621,7 +573,7 @@ static hf_err make_cgroup(hf_process *p, hf_spawn *how)
     return HF_OK;
 }
 
-static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *job)
+static hf_err spawn(hf_process *p, const hf_far_ends *far, const hf_program_job *job)
 {
     hf_program_env env;
     char path[PATH_MAX];
@@ -655,7 +607,7 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
     int error = errno;
     hf_program_env_done(&env);
     if (err != HF_OK)
-        leave_cgroup(p);
+        hf_cgroups_leave(&p->owner->cgroups, &p->cgroup);
     errno = error;
     if (err != HF_OK)
         return err;
@@ -678,7 +630,7 @@ static void on_place_free(hf_sweep *sweep)
     if (err == HF_OK)
         err = run_process(p, &p->job);
     int error = errno;
-    close_far_ends(&p->far);
+    hf_far_ends_close(&p->far);
     if (err == HF_OK)
         return;
     p->fault = (hf_spawn_fault){err == HF_CANCEL ? HF_SPAWN_LATE : HF_SPAWN_MINDER,
@@ -697,7 +649,7 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     hf_process *p = new_process(programs, spec, job, done_cb, arg);
     if (p == NULL)
         return HF_NOMEM;
-    hf_err err = open_pipes(p, job, &p->far) ? prepare(p) : HF_SYSTEM;
+    hf_err err = open_pipes(p, job) ? prepare(p) : HF_SYSTEM;
     if (err == HF_OK && job->ran_before) {
         enter_running(p);
         p->job = *job;
@@ -710,7 +662,7 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     if (err == HF_OK)
         err = run_process(p, job);
     int error = errno;
-    close_far_ends(&p->far);
+    hf_far_ends_close(&p->far);
     if (err != HF_OK) {
         abandon(p);
     } else {

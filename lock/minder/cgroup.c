@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/detail.h"
 #include "lock/minder/mark.h"
 
@@ -128,6 +129,16 @@ bool hf_cgroup_remove(const hf_cgroup *g)
 {
     char path[PATH_MAX];
     return !path_of(g, "", path) || rmdir(path) == 0 || errno == ENOENT;
+}
+
+void hf_cgroups_leave(hf_cgroups *groups, const hf_cgroup *group)
+{
+    size_t n = HF_COUNT(groups->left);
+    for (size_t i = 0; i < n; i++)
+        if (groups->left[i].mark != 0 && hf_cgroup_remove(&groups->left[i]))
+            groups->left[i].mark = 0;
+    if (group->mark != 0 && !hf_cgroup_remove(group))
+        groups->left[groups->next++ % n] = *group;
 }
 
 /* "populated 1" in cgroup.events. What has ended counts no more, reaped or not. */

@@ -11,6 +11,7 @@
 #define HF_LOCK_MINDER_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,6 +33,17 @@ int hf_cgroup_make(const hf_cgroup *group);
 bool hf_cgroup_enter(int fd);
 /* False: it stays, because it has processes that are not reaped. */
 bool hf_cgroup_remove(const hf_cgroup *group);
+
+/* Groups that could not be removed yet; mark 0: none. All zeros at first. */
+typedef struct hf_cgroups {
+    hf_cgroup left[64];
+    size_t next;
+} hf_cgroups;
+
+/* Removes a group (mark 0: none) and the earlier ones that have become empty. If a daemon
+ * stays in it, the group is remembered, in place of the oldest one, which then stays
+ * until the worker's own group ends. */
+void hf_cgroups_leave(hf_cgroups *groups, const hf_cgroup *group);
 
 /* Kills all that is in a group. False: there was nothing, and the group is removed. */
 bool hf_cgroup_kill(const hf_cgroup *group);

@@ -87,6 +87,7 @@ static void a_daemon_of_a_program_that_is_done_keeps_its_group(void **state)
 static void a_job_starts_when_the_group_of_its_earlier_run_is_empty(void **state)
 {
     hf_program_job job = hf_plain_job;
+    job.identity = hf_mark_new(); /* no job of another test ends with it */
     const hf_cgroup earlier = {hf_mark_common(hf_mark_new()),
                                hf_mark_of_job(job.identity)};
     hf_outcome o;

@@ -129,8 +129,8 @@ static void a_job_starts_when_its_earlier_run_has_gone(void **state)
     hf_program_job job = hf_plain_job, other = hf_plain_job;
     hf_outcome o, next;
     (void)state;
-    job.identity = 4711;
-    other.identity = 815;
+    job.identity = hf_mark_new(); /* no job of another test ends with it */
+    other.identity = hf_mark_new();
     run_leaving(&o, "exit 0", job); /* as one whose worker died would leave it */
     other.ran_before = true;
     hf_program_fixture_script(&fixture, &next, "echo up", (hf_program){HF_PROGRAM_INIT},
@@ -160,6 +160,7 @@ static void one_that_is_to_end_while_it_waits_never_starts(void **state)
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     (void)state;
+    job.identity = hf_mark_new(); /* or what it ends may be another test's */
     job.ran_before = true;
     assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
     hf_program_end(o.process, 0);
