@@ -235,7 +235,8 @@ static void note_life(hf_site *site)
     bool told = info->run_id[0] != '\0'; /* INFO is permitted */
     site->life = life;
     if (before == 0 && told && !info->aof && !info->rdb)
-        hf_report_text(w, HF_LOG_WARN, "Redis keeps nothing on disk: jobs end with it",
+        hf_report_text(w, HF_LOG_WARN,
+                       "Redis has no append-only file, and has saved no snapshot yet",
                        NULL, NULL);
     if (before == 0 || (life == before && hf_client_was_idle(site->client)))
         return;

@@ -74,8 +74,8 @@ static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
                           "look at the disk and at Redis's log: is it full, not "
                           "writable, or has fork no memory?");
     if (is_told(server) && !server->aof && !server->rdb && !server->rdb_failed)
-        hf_doctor_note(d, "this Redis keeps neither an append-only file nor snapshots: "
-                          "when it ends, all jobs are gone");
+        hf_doctor_note(d, "this Redis has no append-only file, and has saved no snapshot "
+                          "yet: without one all jobs are gone when it ends");
 }
 
 /* What processes with this configuration wait for. */

@@ -125,12 +125,13 @@ HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           char detail[HF_DETAIL_SIZE]);
 
 /* Removes a queue that holds nothing: its settings, its counters and its name. Nothing
- * lists it then. It comes back when a producer or a worker uses the name again. HF_BUSY:
- * it has jobs (waiting, running, dead or kept), schedules, live workers, or unique keys
- * whose window goes on; nothing was removed, `detail` says what it has. Or it was used
- * during the call: it is listed. HF_GONE: there is no queue of that name. A queue that is
- * divided keeps its shards: used again, it has as many. A failure may leave a part of the
- * settings removed, and the queue listed; the call can be repeated. */
+ * lists it then. It comes back when a worker starts on it, or when a producer that
+ * connected later uses its name; jobs of an earlier one run, but it is not listed.
+ * HF_BUSY: it has jobs (waiting, running, dead or kept), schedules, live workers, or
+ * unique keys whose window goes on; nothing was removed, `detail` says what it has. Or it
+ * was used during the call: it is listed. HF_GONE: there is no queue of that name. A
+ * queue that is divided keeps its shards: used again, it has as many. A failure may leave
+ * a part of the settings removed, and the queue listed; the call can be repeated. */
 HF_API HF_MUSTCHECK hf_err hf_admin_remove(hf_admin *admin, const char *queue,
                                            char detail[HF_DETAIL_SIZE]);
 
