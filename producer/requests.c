@@ -194,12 +194,10 @@ static void end_unsent(hf_requests *requests, hf_batch *batch)
         return;
     }
     hf_err err = why_not(requests, node, why);
-    if (node->client != NULL && hf_client_ready(node->client))
-        (void)snprintf(text, sizeof text, "not sent in time");
-    else
-        (void)snprintf(text, sizeof text, "%s: %.220s",
-                       err == HF_CONN ? "Redis cannot be reached" : "not sent in time",
-                       why);
+    const char *what = err == HF_CONN ? "Redis cannot be reached" : "not sent in time";
+    bool ready = node->client != NULL && hf_client_ready(node->client);
+    (void)snprintf(text, sizeof text, "%s%s%.220s", what, ready ? "" : ": ",
+                   ready ? "" : why);
     end(requests, batch, err == HF_READONLY ? HF_READONLY : HF_TIMEOUT, NULL, text);
 }
 
