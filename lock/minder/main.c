@@ -37,7 +37,9 @@ enum {
     PASS_MS = 5,       /* between two passes over the processes */
     KILL_GIB_MS = 250, /* for the end of a process, for each GiB of its memory */
     SMALL_MIB = 64,    /* less has gone within the margin of any lease */
-    ALARM_MS = 20,     /* between two signals to a minder that is stopped */
+    ALARMS = 4,
+    ALARM_MS = 20,     /* between two signals to a minder that is stopped, at first */
+    ALARM_GROWTH = 10, /* and of each later alarm, beside the one before */
     LINGER_MS = 5000,  /* for programs that were being started when the worker died */
     EXIT_USAGE = 64,
     EXIT_SYSTEM = 71
@@ -56,9 +58,9 @@ typedef struct group {
 typedef struct minder {
     uint64_t grace_ns;
     int timer_fd, worker_fd;
-    timer_t alarm;      /* continues this process if it is stopped */
-    bool orphaned;      /* the worker is gone: no group may live */
-    uint64_t linger_ns; /* when it ends, once orphaned */
+    timer_t alarms[ALARMS]; /* continue this process if it is stopped */
+    bool orphaned;          /* the worker is gone: no group may live */
+    uint64_t linger_ns;     /* when it ends, once orphaned */
     size_t n;
     group groups[HF_MINDER_GROUPS_MAX];
     size_t dying_n; /* families whose group was killed, until they are gone */
@@ -254,24 +256,38 @@ static void on_continued(int number)
         number; /* without a handler the kernel drops the signal, and repeats it never */
 }
 
-static bool start_alarm(minder *m)
+static bool start_alarms(minder *m)
 {
     struct sigaction action = {.sa_handler = on_continued};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     sigaction(SIGCONT, &action, NULL);
-    return timer_create(CLOCK_BOOTTIME, &event, &m->alarm) == 0;
+    for (size_t i = 0; i < ALARMS; i++)
+        if (timer_create(CLOCK_BOOTTIME, &event, &m->alarms[i]) != 0)
+            return false;
+    return true;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / (1000 * HF_MS_NS)),
+                             .tv_nsec = (long)(ns % (1000 * HF_MS_NS))};
 }
 
 /* A minder that was stopped (SIGSTOP) is continued by the kernel when it has something to
- * do, and again and again until it has done that: whoever stops it may do so twice. */
-static void set_alarm(minder *m, uint64_t at_ns)
+ * do, and again and again until it has done that: it may be stopped twice. A stop that
+ * comes before the minder has taken the signal of an alarm takes the signal away, and
+ * that alarm does not repeat any more. So there are several, each slower than the one
+ * before. */
+static void set_alarms(minder *m, uint64_t at_ns)
 {
-    struct itimerspec when = {.it_interval = {.tv_nsec = ALARM_MS * (long)HF_MS_NS}};
-    at_ns += HF_MS_NS; /* one that runs needs no signal */
-    if (at_ns > HF_MS_NS)
-        when.it_value = (struct timespec){.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS)),
-                                          .tv_nsec = (long)(at_ns % (1000 * HF_MS_NS))};
-    (void)timer_settime(m->alarm, TIMER_ABSTIME, &when, NULL);
+    uint64_t every_ns = ALARM_MS * HF_MS_NS;
+    at_ns += at_ns == 0 ? 0 : HF_MS_NS; /* one that runs needs no signal */
+    for (size_t i = 0; i < ALARMS; i++, every_ns *= ALARM_GROWTH) {
+        uint64_t first_ns = at_ns == 0 || i == 0 ? at_ns : at_ns + every_ns;
+        struct itimerspec when = {.it_interval = timespec_of(every_ns),
+                                  .it_value = timespec_of(first_ns)};
+        (void)timer_settime(m->alarms[i], TIMER_ABSTIME, &when, NULL);
+    }
 }
 
 /* ---- the pipe ---- */
@@ -334,7 +350,7 @@ static void run(minder *m)
         if (m->orphaned && m->linger_ns < next_ns)
             next_ns = m->linger_ns;
         hf_timer_set(m->timer_fd, next_ns);
-        set_alarm(m, next_ns);
+        set_alarms(m, next_ns);
     }
     (void)hf_family_end(m->dying, m->dying_n,
                         hf_boot_ns() + HF_FAMILY_KILL_MS * HF_MS_NS);
@@ -392,7 +408,7 @@ int hf_minder_main(int argc, char **argv)
     m->grace_ns = (uint64_t)grace_ms * HF_MS_NS;
     m->worker_fd = watch_worker((pid_t)worker);
     m->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (m->worker_fd >= 0 && m->timer_fd >= 0 && start_alarm(m) && chdir("/") == 0 &&
+    if (m->worker_fd >= 0 && m->timer_fd >= 0 && start_alarms(m) && chdir("/") == 0 &&
         fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
         fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
         write(STDOUT_FILENO, &hello, 1) == 1) {

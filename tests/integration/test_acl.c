@@ -206,7 +206,7 @@ static void what_a_worker_can_do_without_is_said_once(void **state)
     hf_worker_fixture_start(&worker, redis->url, NULL, 0);
     EVENTUALLY(LONG_MS, hf_worker_pulse(worker.worker) > 1);
     assert_int_equal(hf_worker_fixture_said(&worker, "permit a command command=INFO"), 1);
-    assert_int_equal(hf_worker_fixture_said(&worker, "on disk: jobs end"), 0);
+    assert_int_equal(hf_worker_fixture_said(&worker, "has saved no snapshot"), 0);
     assert_int_equal(hf_fixture_number(redis, "CLIENT KILL TYPE normal SKIPME yes") > 0,
                      1);
     EVENTUALLY(LONG_MS, hf_worker_fixture_said(&worker, "Redis is back") == 1);
