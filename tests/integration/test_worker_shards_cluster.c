@@ -103,7 +103,8 @@ static void jobs_of_all_nodes_are_done(void **state)
     EVENTUALLY(LONG_MS, all_ran());
     for (unsigned i = 0; i < NODES; i++)
         EVENTUALLY(LONG_MS, blocks(&nodes.nodes[i], N / NODES));
-    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=done"), put_all);
+    EVENTUALLY(LONG_MS,
+               hf_worker_fixture_said(&worker, "outcome=done") == (size_t)put_all);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
