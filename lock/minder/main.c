@@ -273,7 +273,9 @@ static struct timespec timespec_of(uint64_t ns)
                              .tv_nsec = (long)(ns % (1000 * HF_MS_NS))};
 }
 
-/* A minder that was stopped (SIGSTOP) is continued by the kernel when it has something to
+/* 0, UINT64_MAX: at no time.
+ *
+ * A minder that was stopped (SIGSTOP) is continued by the kernel when it has something to
  * do, and again and again until it has done that: it may be stopped twice. A stop that
  * comes before the minder has taken the signal of an alarm takes the signal away, and
  * that alarm does not repeat any more. So there are several, each slower than the one
@@ -281,9 +283,11 @@ static struct timespec timespec_of(uint64_t ns)
 static void set_alarms(minder *m, uint64_t at_ns)
 {
     uint64_t every_ns = ALARM_MS * HF_MS_NS;
-    at_ns += at_ns == 0 ? 0 : HF_MS_NS; /* one that runs needs no signal */
+    bool none = at_ns == 0 || at_ns == UINT64_MAX;
     for (size_t i = 0; i < ALARMS; i++, every_ns *= ALARM_GROWTH) {
-        uint64_t first_ns = at_ns == 0 || i == 0 ? at_ns : at_ns + every_ns;
+        /* A minder that runs acts before the first one. */
+        uint64_t later_ns = i == 0 ? HF_MS_NS : every_ns;
+        uint64_t first_ns = none ? 0 : at_ns + later_ns;
         struct itimerspec when = {.it_interval = timespec_of(every_ns),
                                   .it_value = timespec_of(first_ns)};
         (void)timer_settime(m->alarms[i], TIMER_ABSTIME, &when, NULL);
@@ -354,6 +358,7 @@ static void run(minder *m)
     }
     (void)hf_family_end(m->dying, m->dying_n,
                         hf_boot_ns() + HF_FAMILY_KILL_MS * HF_MS_NS);
+    set_alarms(m, 0);
 }
 
 /* ---- start ---- */
