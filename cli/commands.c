@@ -305,8 +305,9 @@ static const hf_command commands[] = {
      .section = "queues",
      .help = "remove an empty queue from all lists, with its settings and counters",
      .more = "A queue that has jobs, schedules or live workers is not removed: the exit "
-             "status is 1. A queue comes back when a producer or a worker uses its name "
-             "again. A divided queue has the same shards then.",
+             "status is 1. A queue is listed again when a worker starts on it, or when a "
+             "producer that connected later uses its name. A divided queue has the same "
+             "shards then.",
      .examples = "holdfast queue remove mial --yes"},
     {.name = "cron list",
      .alike = "schedules|schedule list|crons|cron ls",

@@ -141,16 +141,19 @@ void hf_cgroups_leave(hf_cgroups *groups, const hf_cgroup *group)
         groups->left[groups->next++ % n] = *group;
 }
 
-/* "populated 1" in cgroup.events. What has ended counts no more, reaped or not. */
+/* "populated 1" in cgroup.events. What has ended counts no more, reaped or not. A group
+ * that cannot be read is not taken for an empty one. */
 static bool has_processes(const hf_cgroup *g)
 {
     char text[256];
     int fd = open_file(g, "cgroup.events", O_RDONLY);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        (void)close(fd);
+    if (fd < 0)
+        return errno != ENOENT;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    int error = n < 0 ? errno : 0;
+    (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
-    return strstr(text, "populated 1") != NULL;
+    return n < 0 ? error != ENODEV : strstr(text, "populated 1") != NULL;
 }
 
 bool hf_cgroup_kill(const hf_cgroup *g)

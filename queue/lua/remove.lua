@@ -14,7 +14,8 @@
 -- each to remove what it has left. A shard that is not empty refuses, and the emptied ones are usable:
 -- each is as new. The queue's own keys stay, so it has the same shards if it is used again: a producer that
 -- knows them may still put jobs there. The client tells the registry last (unregister). Keys that end by
--- themselves stay, too: with seen:<producer> a request that is sent again is still known.
+-- themselves stay, too: with seen:<producer> a request that is sent again is still known. So does the last
+-- fence: a queue that is used again gives no lower one, whatever Redis's clock does.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
@@ -55,6 +56,10 @@ if ARGV[2] ~= '1' or waiting + running + dead + kept + stray + schedules + worke
   return { OK, now, waiting, running, dead, kept, stray, schedules, workers, keys, used }
 end
 open_writes()
+local fence = call('HGET', META, 'fence')
 call('DEL', META, WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRASHES, CANCELS, WAITS, PROGRESS, CHECKPOINTS, LOGS,
   DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS)
+if fence then
+  call('HSET', META, 'fence', fence)
+end
 return answer({ OK, now, 0, 0, 0, 0, 0, 0, 0, 0, 0 })

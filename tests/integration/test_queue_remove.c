@@ -54,6 +54,19 @@ static void a_queue_that_is_empty_is_removed(void **state)
     hf_try_run("queue remove --yes @", 64);
 }
 
+/* Redis's clock may be set back before the queue is used again. */
+static void its_fences_go_on_where_they_were(void **state)
+{
+    (void)state;
+    hf_try_run("queue pause q @", 0);
+    (void)RUN("HSET hf:{q}:meta fence 9007199254740000");
+    hf_try_run("queue remove q --yes @", 0);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "HLEN hf:{q}:meta"), 1);
+    assert_string_equal(RUN("HGET hf:{q}:meta fence"), "9007199254740000");
+    hf_try_run("doctor --fix --idle @", 0);
+    no_queue_is_listed();
+}
+
 static void json_says_it(void **state)
 {
     (void)state;
@@ -227,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
         TEST(a_queue_that_is_empty_is_removed),
+        TEST(its_fences_go_on_where_they_were),
         TEST(json_says_it),
         TEST(what_holds_something_stays_and_says_what),
         TEST(what_was_left_behind_goes),
