@@ -332,9 +332,9 @@ static void a_server_that_says_nothing_is_given_up_in_time_and_tried_again(void 
     (void)snprintf(url, sizeof url, "unix://%s", path);
     int fd = silent_listener(path);
     hf_client_fixture fixture;
+    uint64_t start = hf_test_now_ms();
     hf_client_fixture_open(&fixture, url,
                            &(hf_client_opts){.server = {.connect_timeout_ms = 100}});
-    uint64_t start = hf_test_now_ms();
     RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 1);
     assert_true(hf_test_now_ms() - start >= 99);
     assert_int_equal(fixture.err, HF_CONN);
