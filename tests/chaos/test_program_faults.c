@@ -30,24 +30,24 @@ static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
     (void)state;
     hf_program_job job = hf_plain_job;
     hf_outcome o;
-    job.timeout_ms = 200;
+    job.timeout_ms = 3000; /* until then its trap is set */
     hf_program_fixture_script(&fixture, &o,
                               "trap 'echo asked; exit 0' TERM; sleep 8 & wait",
                               (hf_program){HF_PROGRAM_INIT, .grace_ms = 5000}, job);
     assert_true(hf_outcome_has(&o, 1, "asked"));
     assert_true(o.result.timed_out);
     assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
-    assert_string_equal(o.error, "time-out after 200ms");
+    assert_string_equal(o.error, "time-out after 3s");
     hf_outcome_free(&o);
 
     uint64_t from_ms = hf_test_now_ms();
     hf_program_fixture_script(&fixture, &o,
                               "trap '' TERM; echo deaf >&2; while :; do sleep 0.05; done",
                               (hf_program){HF_PROGRAM_INIT, .grace_ms = 300}, job);
-    assert_true(hf_test_now_ms() - from_ms >= 500);
+    assert_true(hf_test_now_ms() - from_ms >= 3300);
     assert_true(o.result.timed_out && o.result.by_signal);
     assert_int_equal(o.result.status, SIGKILL);
-    assert_string_equal(o.error, "time-out after 200ms: deaf");
+    assert_string_equal(o.error, "time-out after 3s: deaf");
     hf_outcome_free(&o);
 }
 
