@@ -62,8 +62,9 @@ static void a_certificate_that_is_refused_is_told(void **state)
 {
     hf_admin *admin;
     (void)state;
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = nodes.url)};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT,
+        .server = HF_SERVER(.url = nodes.url, .connect_timeout_ms = 30000)};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_AUTH);
 }
 

@@ -325,13 +325,13 @@ static void a_majority_that_is_away_for_a_while_is_suspect(void **state)
     hf_lock_set *set =
         must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 9000});
     cut(0, MAJORITY);
-    EVENTUALLY(30000, fixture.suspect == 1);
-    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_SUSPECT);
+    /* A slow renewal before the cut may have told of both as well. */
+    EVENTUALLY(30000, hf_lock_set_get_state(set) == HF_LOCK_SUSPECT);
+    assert_true(fixture.suspect >= 1);
     assert_true(hf_lock_set_held(set));
     for (size_t i = 0; i < MAJORITY; i++)
         hf_proxy_refuse(&fixture.proxy[i], false);
-    EVENTUALLY(30000, fixture.held == 1);
-    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
+    EVENTUALLY(30000, hf_lock_set_get_state(set) == HF_LOCK_HELD && fixture.held >= 1);
     assert_int_equal(fixture.lost, 0);
     (void)hf_lock_set_release_wait(set, NULL);
 }

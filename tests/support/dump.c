@@ -53,13 +53,16 @@ static char *lines(const redisReply *reply, size_t step, bool sort)
     return all;
 }
 
+/* NULL: its time was over before it was read. */
 static char *value_of(redisContext *connection, const char *type, const char *key)
 {
     redisReply *reply;
     char *text;
+    if (strcmp(type, "none") == 0)
+        return NULL;
     if (strcmp(type, "string") == 0) {
         reply = ask(connection, "GET %s", key);
-        text = strdup(reply->str);
+        text = strdup(reply->str != NULL ? reply->str : "");
     } else if (strcmp(type, "hash") == 0) {
         reply = ask(connection, "HGETALL %s", key);
         text = lines(reply, 2, true);
@@ -76,6 +79,12 @@ static char *value_of(redisContext *connection, const char *type, const char *ke
     }
     freeReplyObject(reply);
     assert_non_null(text);
+    reply = ask(connection, "EXISTS %s", key);
+    if (reply->integer == 0) {
+        free(text);
+        text = NULL;
+    }
+    freeReplyObject(reply);
     return text;
 }
 
@@ -87,17 +96,19 @@ static int by_name(const void *a, const void *b)
 void hf_dump_take(hf_dump *out, redisContext *connection)
 {
     redisReply *names = ask(connection, "KEYS %s", "*");
-    out->n = names->elements;
-    out->keys = calloc(out->n + 1, sizeof *out->keys);
+    out->n = 0;
+    out->keys = calloc(names->elements + 1, sizeof *out->keys);
     assert_non_null(out->keys);
-    for (size_t i = 0; i < out->n; i++) {
-        hf_dump_key *key = &out->keys[i];
-        key->name = strdup(names->element[i]->str);
-        redisReply *type = ask(connection, "TYPE %s", key->name);
-        redisReply *pttl = ask(connection, "PTTL %s", key->name);
-        key->type = strdup(type->str);
-        key->pttl_ms = pttl->integer;
-        key->value = value_of(connection, key->type, key->name);
+    for (size_t i = 0; i < names->elements; i++) {
+        const char *name = names->element[i]->str;
+        redisReply *type = ask(connection, "TYPE %s", name);
+        redisReply *pttl = ask(connection, "PTTL %s", name);
+        char *value = value_of(connection, type->str, name);
+        if (value != NULL)
+            out->keys[out->n++] = (hf_dump_key){.name = strdup(name),
+                                                .type = strdup(type->str),
+                                                .pttl_ms = pttl->integer,
+                                                .value = value};
         freeReplyObject(type);
         freeReplyObject(pttl);
     }
