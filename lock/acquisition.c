@@ -6,7 +6,7 @@
  *     '-- PAUSE: before it is sent again
  *
  *   ACQUIRE   the request will be sent, or was sent
- *   PAUSE     a simple lock that was taken, a fault, or a proof that takes time
+ *   PAUSE     a simple lock that was taken, a fault, or an own lease that seems over
  *   WAIT      it stands in the line of a fair lock
  *   CONFIRM   granted; replicas are asked (confirm.c)
  *   HELD      hold.c looks after it
@@ -16,6 +16,7 @@
  * connection blocks for all tags (listener.h), or by its next renewal, which always tells
  * the true state. After that connection was lost everything is renewed at once, because a
  * message may have been lost with it. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,7 @@ enum {
     SPIN_LAST_MS = 128,
     FAULT_FIRST_MS = 10,
     FAULT_LAST_MS = 1000,
-    PROOF_ASK_MS = 500,
-    PROOF_SPARE_MS = 1000
+    PROOF_ASK_MS = 500
 };
 
 /* ---- its end ---- */
@@ -67,7 +67,8 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
     atomic_store(&lock->waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
     tell(lock, err, detail);
-    if (hf_lock_left_behind(lock))
+    lock->leaves_reading = lock->reading.text[0] != '\0';
+    if (hf_lock_left_behind(lock) || lock->leaves_reading)
         hf_release_begin(lock);
     else
         hf_lock_client_over(lock);
@@ -96,57 +97,49 @@ static void pause_until(hf_lock *lock, const hf_backoff *backoff, uint64_t limit
     lock->due_ns = due_ns < limit ? due_ns : limit;
 }
 
-bool hf_acquire_seen(hf_lock *lock, uint64_t witness)
+void hf_acquire_read(hf_lock *lock, uint64_t number, uint64_t clock_ms, int64_t redis_ms)
 {
-    if (lock->seen == NULL)
-        lock->seen = calloc(1, sizeof *lock->seen);
-    if (lock->seen == NULL)
-        return false;
-    hf_seen_of(lock->seen, witness, atomic_load(&atomic_load(&lock->node)->epoch));
-    return true;
+    unsigned epoch = atomic_load(&atomic_load(&lock->node)->epoch);
+    hf_reading_note(&lock->reading, epoch, number, clock_ms, redis_ms);
 }
 
 static void spin(hf_lock *lock)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, SPIN_FIRST_MS, SPIN_LAST_MS,
                                        0.5};
-    if (hf_boot_ns() >= lock->until_ns)
-        hf_acquire_fail(lock, HF_TAKEN, "");
-    else
-        pause_until(lock, &backoff, lock->until_ns);
+    pause_until(lock, &backoff, lock->until_ns);
 }
 
-/* The previous lease seems to be over, by Redis's clock. Only our own clock can prove it,
- * within the time of that lease. So the lock of a dead holder can be acquired even by
- * clients that try only once. */
-static bool proves(hf_lock *lock, uint32_t after_ms)
+/* Its own lease seems to be over: it may be of a process that is dead. */
+static void await_proof(hf_lock *lock, uint32_t after_ms)
 {
-    uint64_t now_ns = hf_boot_ns(), after_ns = after_ms * HF_MS_NS;
-    if (lock->prove_until_ns == 0)
-        lock->prove_until_ns =
-            now_ns + after_ns + after_ns / 4 + PROOF_SPARE_MS * HF_MS_NS;
-    if (now_ns >= lock->prove_until_ns)
-        return false;
+    bool is_soon = after_ms > 0 && after_ms < PROOF_ASK_MS;
+    uint64_t due_ns = hf_boot_ns() + (is_soon ? after_ms : PROOF_ASK_MS) * HF_MS_NS;
     lock->step = STEP_PAUSE;
-    lock->due_ns =
-        now_ns + (after_ms < PROOF_ASK_MS ? after_ms : PROOF_ASK_MS) * HF_MS_NS;
-    return true;
+    lock->due_ns = due_ns < lock->until_ns ? due_ns : lock->until_ns;
+}
+
+static void refuse_taken(hf_lock *lock, uint64_t silent_ms)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    if (silent_ms > 0)
+        (void)snprintf(detail, sizeof detail,
+                       "its holder has not renewed for %" PRIu64 ".%" PRIu64 " s",
+                       silent_ms / 1000, silent_ms / 100 % 10);
+    hf_acquire_fail(lock, HF_TAKEN, detail);
 }
 
 static void was_taken(hf_lock *lock, const hf_acquired *e)
 {
-    if (e->after_ms > 0) {
-        if (!hf_acquire_seen(lock, e->number)) {
-            hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
-            return;
-        }
-        hf_seen_add(lock->seen, e->clock_ms, hf_boot_ns());
-    }
+    if (e->clock_ms > 0)
+        hf_acquire_read(lock, e->number, e->clock_ms, e->now_ms);
     atomic_store(&lock->state, HF_LOCK_WAITING);
-    if (lock->simple && hf_boot_ns() < lock->until_ns)
+    if (hf_boot_ns() >= lock->until_ns)
+        refuse_taken(lock, e->silent_ms);
+    else if (lock->simple)
         spin(lock);
-    else if (e->after_ms == 0 || !proves(lock, e->after_ms))
-        hf_acquire_fail(lock, HF_TAKEN, "");
+    else
+        await_proof(lock, e->after_ms);
 }
 
 /* Whether it makes sense to wait for the end of this. */
@@ -405,20 +398,14 @@ static void stand_in_line(hf_lock *lock, const hf_acquired *e)
     lock->tries = 0;
     lock->reached_ns = lock->until_ns;
     lock->number = e->number;
-    lock->prove_until_ns = 0;
     atomic_store(&lock->unheard, false);
     atomic_store(&lock->state, HF_LOCK_WAITING);
-    if (!hf_acquire_seen(lock, e->number)) {
-        hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
-        return;
-    }
-    uint64_t now_ns = hf_boot_ns();
-    hf_seen_add(lock->seen, e->clock_ms, now_ns);
+    hf_acquire_read(lock, e->number, e->clock_ms, e->now_ms);
     if (!keep_lease(lock))
         return;
     if (e->after_ms > 0)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
-                          now_ns + e->after_ms * HF_MS_NS);
+                          hf_boot_ns() + e->after_ms * HF_MS_NS);
     hf_grants_listen(locks);
     heard_grant(lock, lock->heard_fence);
 }
@@ -482,11 +469,8 @@ void hf_acquire_send(hf_lock *lock)
     const hf_lock_of of = hf_lock_of_lock(lock);
     lock->acquire.not_after = hf_lock_node_not_after(node);
     uint64_t sent_ns = hf_boot_ns();
-    lock->acquire.readings = NULL;
-    if (lock->seen != NULL && hf_acquire_seen(lock, lock->seen->witness)) {
-        lock->acquire.witness = lock->seen->witness;
-        lock->acquire.readings = hf_seen_text(lock->seen, sent_ns);
-    }
+    lock->acquire.asker = hf_asker_now(lock->locks->machine);
+    lock->acquire.shown = hf_reading_shown(&lock->reading, atomic_load(&node->epoch));
     hf_err err = hf_op_lock_acquire(node->client, &of, &lock->acquire, 0,
                                     on_acquire_answered, lock);
     if (err == HF_OK) {
@@ -532,8 +516,7 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         hf_acquire_not_reached(lock);
     else if (lock->step == STEP_CONFIRM)
         hf_confirm_time(lock, now_ns);
-    else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
-             lock->prove_until_ns == 0)
+    else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
         hf_acquire_send(lock);

@@ -20,8 +20,11 @@ static hf_err send_downgrade(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                              void *arg)
 {
     const hf_lock_of of = hf_lock_of_lock(ask->arg);
-    return hf_op_lock_release(client, &of, true, hf_lock_node_not_after(ask->node), 0, cb,
-                              arg);
+    const hf_release_args args = {.downgrade = true,
+                                  .not_after = hf_lock_node_not_after(ask->node),
+                                  .machine = ask->locks->machine,
+                                  .shown = ""};
+    return hf_op_lock_release(client, &of, &args, 0, cb, arg);
 }
 
 static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
@@ -113,8 +116,10 @@ static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                                      .hold = lock->hold,
                                      .name = lock->names[i],
                                      .lease_ms = e->lease_ms,
-                                     .simple = lock->simple};
-    return hf_op_lock_renew(client, items, lock->n_names,
+                                     .simple = lock->simple,
+                                     .shown = ""};
+    hf_asker asker = hf_asker_now(ask->locks->machine);
+    return hf_op_lock_renew(client, items, lock->n_names, &asker,
                             hf_lock_node_not_after(ask->node), 0, cb, arg);
 }
 

@@ -90,14 +90,16 @@ void hf_confirm_send(hf_lock *lock)
                                   .hold = lock->hold,
                                   .name = lock->names[0],
                                   .lease_ms = atomic_load(&lock->lease_ms),
-                                  .simple = lock->simple};
+                                  .simple = lock->simple,
+                                  .shown = ""};
     bool rests = hf_boot_ns() < lock->rest_ns;
     lock->due_ns = rests ? lock->rest_ns : UINT64_MAX; /* with the next connection */
     if (rests || lock->asks_replicas || lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
     lock->asked = node;
-    hf_err err = hf_op_lock_renew(node->client, &item, 1, hf_lock_node_not_after(node), 0,
-                                  on_renewed, lock);
+    hf_asker asker = hf_asker_now(lock->locks->machine);
+    hf_err err = hf_op_lock_renew(node->client, &item, 1, &asker,
+                                  hf_lock_node_not_after(node), 0, on_renewed, lock);
     if (err == HF_OK)
         lock->in_flight++;
     else if (err != HF_CONN)

@@ -63,6 +63,7 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
         note->value = what.value > note->value ? what.value : note->value;
         note->clock_ms = lower(note->clock_ms, what.clock_ms);
         note->after_ms = (uint32_t)lower(note->after_ms, what.after_ms);
+        note->redis_ms = what.redis_ms;
     }
     return code;
 }
@@ -137,14 +138,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
 static size_t put_items(const hf_lock *lock, const hf_lock_node *node, uint32_t lease_ms,
                         bool waits, hf_lock_renewal *items)
 {
-    uint64_t witness = waits ? lock->number : atomic_load(&lock->fence);
-    const char *readings = NULL;
-    if (lock->seen != NULL) {
-        hf_seen_of(lock->seen, witness, atomic_load(&node->epoch));
-        if (lock->seen->n > 0)
-            readings = hf_seen_text(lock->seen, hf_boot_ns());
-    }
-    bool may_leave_out = lock->alone && !waits && !lock->simple && readings == NULL;
+    const char *shown = hf_reading_shown(&lock->reading, atomic_load(&node->epoch));
+    bool may_leave_out = lock->alone && !waits && !lock->simple && shown[0] == '\0';
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
@@ -153,8 +148,7 @@ static size_t put_items(const hf_lock *lock, const hf_lock_node *node, uint32_t 
                                      .lease_ms = lease_ms,
                                      .simple = lock->simple,
                                      .waits = waits,
-                                     .witness = witness,
-                                     .readings = readings};
+                                     .shown = shown};
     return lock->n_names;
 }
 
@@ -202,8 +196,10 @@ static void renew(hf_client *none, hf_batch *batch, void *arg)
             r->entries[i] = (uint16_t)(n - had);
             r->held[i] = !waits;
         }
-        err = hf_op_lock_renew(node->renewer, items, n, hf_lock_node_not_after(node),
-                               batch->timeout_ms, on_renewed, r);
+        hf_asker asker = hf_asker_now(node->locks->machine);
+        err = hf_op_lock_renew(node->renewer, items, n, &asker,
+                               hf_lock_node_not_after(node), batch->timeout_ms,
+                               on_renewed, r);
     }
     if (err == HF_OK && batch->full)
         hf_redis_flush(node->renewer);
@@ -261,16 +257,16 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
     tell_user(lock, HF_LOCK_EVENT_LOST);
 }
 
-/* Its line's clock was read. Without memory the next reading may be kept. */
-static void note_reading(hf_lock *lock, hf_lease *lease, uint64_t witness,
+static void note_reading(hf_lock *lock, hf_lease *lease, uint64_t number,
                          hf_lease_note note)
 {
-    uint64_t now_ns = hf_boot_ns();
-    if (note.clock_ms > 0 && hf_acquire_seen(lock, witness))
-        hf_seen_add(lock->seen, note.clock_ms, now_ns);
+    if (note.clock_ms > 0)
+        hf_acquire_read(lock, number, note.clock_ms, note.redis_ms);
+    else
+        lock->reading.text[0] = '\0'; /* it holds alone */
     if (note.after_ms > 0)
         hf_watchdog_hurry(lock->locks->watchdog, lease,
-                          now_ns + note.after_ms * HF_MS_NS);
+                          hf_boot_ns() + note.after_ms * HF_MS_NS);
 }
 
 /* In line: was it granted meanwhile, or when does it ask again? */
@@ -481,8 +477,13 @@ void hf_release_send(hf_lock *lock)
     lock->asked = node;
     const hf_lock_of of = hf_lock_of_lock(lock);
     /* It may run late: it only removes its own entry. */
+    const hf_release_args args = {
+        .machine = lock->locks->machine,
+        .shown = lock->leaves_reading
+                     ? hf_reading_shown(&lock->reading, atomic_load(&node->epoch))
+                     : ""};
     hf_err err =
-        hf_op_lock_release(node->client, &of, false, 0, 0, on_release_answered, lock);
+        hf_op_lock_release(node->client, &of, &args, 0, on_release_answered, lock);
     if (err == HF_OK)
         lock->in_flight++;
 }
@@ -505,7 +506,8 @@ void hf_release_answered(hf_lock *lock)
 
 void hf_release_begin(hf_lock *lock)
 {
-    uint64_t lease_ns = atomic_load(&lock->lease_ms) * HF_MS_NS;
+    uint64_t lease_ns =
+        hf_lock_left_behind(lock) ? atomic_load(&lock->lease_ms) * HF_MS_NS : 0;
     lock->step = STEP_RELEASE;
     lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
     lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */

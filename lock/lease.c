@@ -57,6 +57,7 @@ hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note)
     note->value = atomic_load(&lease->note);
     note->after_ms = atomic_load(&lease->note_ms);
     note->clock_ms = atomic_load(&lease->note_clock_ms);
+    note->redis_ms = atomic_load(&lease->note_redis_ms);
     return (hf_err)atomic_load(&lease->code);
 }
 

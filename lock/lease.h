@@ -14,6 +14,7 @@ typedef struct hf_lease_note {
     uint64_t value;
     uint32_t after_ms;
     uint64_t clock_ms;
+    int64_t redis_ms; /* Redis's time of the answer */
 } hf_lease_note;
 
 /* Whether this answer to a renewal keeps the lease. */

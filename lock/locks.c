@@ -242,6 +242,9 @@ static hf_err set_id(hf_lock_client *locks)
             *c = '-';
     (void)snprintf(locks->id, sizeof locks->id, "%s-%ld-%.16s", host, (long)getpid(),
                    random);
+    hf_machine_id(locks->machine);
+    if (locks->machine[0] == '\0')
+        memcpy(locks->machine, locks->id, sizeof locks->id);
     return err;
 }
 

@@ -7,7 +7,7 @@
  *   hear.c         the watchdog's connections, and what they hear of held locks
  *   options.c      the options of an acquisition
  *   confirm.c      waits until replicas have it
- *   seen.c         proof that the leases before one's own are over
+ *   reading.c      what was read of the line's clock
  *   change.c       downgrade, extend, guard; guard.c: the minder of guarded groups
  *   state.c        a holder's calls that need no request
  *   ask.c          one request whose caller waits; lock_admin.c: the calls that use it
@@ -22,13 +22,14 @@
 
 #include <stdatomic.h>
 
+#include "base/machine.h"
 #include "base/random.h"
 #include "lock/guard.h"
 #include "lock/listener.h"
 #include "lock/member.h"
 #include "lock/node.h"
 #include "lock/ops.h"
-#include "lock/seen.h"
+#include "lock/reading.h"
 #include "lock/tasks.h"
 #include "lock/watchdog.h"
 
@@ -128,8 +129,8 @@ struct hf_lock {
     bool over;           /* to be freed when nothing refers to it any more */
     uint64_t sent_ns;    /* of the last request to acquire */
     uint64_t number;     /* of its place in the line: it is granted with a higher fence */
-    hf_seen *seen; /* owned, NULL: nothing yet; while `waits` of the watchdog's thread */
-    uint64_t prove_until_ns; /* past the end of its wait, for a holder that seems dead */
+    hf_reading reading;  /* of the watchdog's thread while there is a lease */
+    bool leaves_reading; /* it ends without the lock: its release shows the reading */
     uint64_t
         heard_fence; /* of a grant that was heard before the answer that says WAITING */
     uint64_t due_ns; /* the end of a pause, or of one before confirm.c */
@@ -160,6 +161,7 @@ struct hf_lock_client {
     hf_hear hear; /* for locks that are held */
     char ns[HF_ID_SIZE];
     char id[HF_LOCK_CLIENT_SIZE];
+    char machine[HF_MACHINE_SIZE]; /* base/machine.h; its own id if there is none */
     hf_lock_event_cb on_event;
     void *arg;
     hf_rng rng;
@@ -201,8 +203,8 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail);
 void hf_acquire_time(hf_lock *lock, uint64_t now_ns); /* what is due */
 uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
 
-/* The reading of its line's clock. False: out of memory. */
-HF_MUSTCHECK bool hf_acquire_seen(hf_lock *lock, uint64_t witness);
+/* The line's clock was read (hf_reading_note()). */
+void hf_acquire_read(hf_lock *lock, uint64_t number, uint64_t clock_ms, int64_t redis_ms);
 
 void hf_grants_init(hf_lock_client *locks); /* once its options are complete */
 void hf_grants_listen(hf_lock_client *locks);

@@ -9,13 +9,13 @@
 #include "redis/send.h"
 
 enum {
-    ACQUIRE_FIXED = 11,
-    RENEW_FIXED = 1,
+    ACQUIRE_FIXED = 12,
+    RENEW_FIXED = 3,
     RENEW_RUN = 3, /* of those that follow each other and have one form */
-    RENEW_EACH_MAX = 5,
+    RENEW_EACH_MAX = 4,
     RENEWED_FIXED = 3, /* of the answer */
     RENEWED_EACH = 5,
-    RELEASE_FIXED = 4
+    RELEASE_FIXED = 6
 };
 
 static void put_names(hf_args *a, const hf_lock_of *lock)
@@ -50,8 +50,9 @@ hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
     hf_args_text(&a, flags);
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
-    hf_args_int(&a, (int64_t)args->witness);
-    hf_args_text(&a, args->readings == NULL ? "" : args->readings);
+    hf_args_text(&a, args->asker.machine);
+    hf_args_int(&a, (int64_t)args->asker.boot_ms);
+    hf_args_text(&a, args->shown);
     put_names(&a, lock);
     return hf_script_send(client, &hf_lua_lock_acquire, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);
@@ -73,12 +74,10 @@ hf_err hf_acquired_read(const hf_answer *answer, hf_acquired *out)
         out->number = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 4));
         out->after_ms = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 5));
     } else if (err == HF_TAKEN) {
-        out->until_ms = third;
-        if (hf_reply_len(answer->reply) > 6) {
-            out->clock_ms = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 4));
-            out->number = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 5));
-            out->after_ms = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 6));
-        }
+        out->clock_ms = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 3));
+        out->number = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 4));
+        out->silent_ms = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 5));
+        out->after_ms = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 6));
     } else if (err == HF_LIMIT) {
         out->limit = (uint32_t)third;
     }
@@ -93,13 +92,13 @@ static const char *form_of(const hf_lock_renewal *item)
         return "c";
     if (item->waits)
         return "w";
-    if (item->readings != NULL)
+    if (item->shown[0] != '\0')
         return "r";
     return item->hold == NULL ? "o" : "l";
 }
 
-/* Whether each of a form has a witness and readings. */
-static bool has_readings(const char *form)
+/* Whether each of a form shows what was read. */
+static bool shows_reading(const char *form)
 {
     return form[0] == 'w' || form[0] == 'r';
 }
@@ -107,7 +106,7 @@ static bool has_readings(const char *form)
 /* How many arguments each of a form has. */
 static size_t args_of(const char *form)
 {
-    return form[0] == 'o' ? 2 : has_readings(form) ? RENEW_EACH_MAX : 3;
+    return form[0] == 'o' ? 2 : shows_reading(form) ? RENEW_EACH_MAX : 3;
 }
 
 /* How many of them have the form and the lease of the first. */
@@ -130,16 +129,14 @@ static void put_run(hf_args *a, const hf_lock_renewal *items, size_t run)
         if (form_of(&items[i])[0] != 'o')
             hf_args_text(a, items[i].hold);
         hf_args_text(a, items[i].name);
-        if (!has_readings(form_of(&items[i])))
-            continue;
-        hf_args_int(a, (int64_t)items[i].witness);
-        hf_args_text(a, items[i].readings == NULL ? "" : items[i].readings);
+        if (shows_reading(form_of(&items[i])))
+            hf_args_text(a, items[i].shown);
     }
 }
 
 hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t n,
-                        int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
-                        void *arg)
+                        const hf_asker *asker, int64_t not_after, uint32_t timeout_ms,
+                        hf_answer_cb cb, void *arg)
 {
     hf_args a;
     hf_bytes keys[HF_LOCK_ENTRIES_MAX];
@@ -153,6 +150,8 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
     if (!hf_args_init(&a, n_args, n_numbers))
         return HF_NOMEM;
     hf_args_int(&a, not_after);
+    hf_args_text(&a, asker->machine);
+    hf_args_int(&a, (int64_t)asker->boot_ms);
     for (i = 0; i < n; i += run) {
         run = run_of(items + i, n - i);
         put_run(&a, items + i, run);
@@ -186,22 +185,25 @@ hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *w
     what->value = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 2));
     what->after_ms = (uint32_t)hf_reply_int(hf_reply_at(reply, at + 3));
     what->clock_ms = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 4));
+    what->redis_ms = renewed->now_ms;
     return (hf_err)hf_reply_int(hf_reply_at(reply, at + 1));
 }
 
 /* ---- release ---- */
 
-hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock, bool downgrade,
-                          int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
-                          void *arg)
+hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock,
+                          const hf_release_args *args, uint32_t timeout_ms,
+                          hf_answer_cb cb, void *arg)
 {
     hf_args a;
     if (!hf_args_init(&a, RELEASE_FIXED + lock->n_names, 1))
         return HF_NOMEM;
     hf_args_text(&a, lock->owner);
     hf_args_text(&a, lock->hold);
-    hf_args_text(&a, lock->simple ? "c" : downgrade ? "d" : "-");
-    hf_args_int(&a, not_after);
+    hf_args_text(&a, lock->simple ? "c" : args->downgrade ? "d" : "-");
+    hf_args_int(&a, args->not_after);
+    hf_args_text(&a, args->machine);
+    hf_args_text(&a, args->shown);
     put_names(&a, lock);
     return hf_script_send(client, &hf_lua_lock_release, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "lock/names.h"
+#include "lock/reading.h"
 #include "lock/watchdog.h"
 #include "redis/call.h"
 
@@ -39,8 +40,8 @@ typedef struct hf_acquire_args {
     bool wait, reentrant;
     uint32_t lease_ms;
     int64_t not_after;
-    uint64_t witness;     /* of the reading of its line's clock */
-    const char *readings; /* NULL: nothing was (seen.h) */
+    hf_asker asker;
+    const char *shown; /* hf_reading_shown() */
 } hf_acquire_args;
 
 HF_MUSTCHECK hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
@@ -49,16 +50,17 @@ HF_MUSTCHECK hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock
 
 typedef struct hf_acquired {
     int64_t now_ms;
-    uint64_t fence;    /* with HF_OK */
-    size_t place;      /* with HF_IN_LINE: 1 is the head */
-    uint64_t number;   /* the same: of that place; its grant has a higher fence */
-    uint64_t clock_ms; /* the same: a reading of its line's clock (seen.h) */
-    uint32_t after_ms; /* the same: when to ask again at the latest; 0: at its third */
-    /* With HF_TAKEN: when a lease before it ends. If each of them seems to be over there
-     * is a reading, whose witness is `number`, and in after_ms that can be proved; else
-     * after_ms is 0. */
-    int64_t until_ms;
-    uint32_t limit; /* with HF_LIMIT */
+    uint64_t fence; /* with HF_OK */
+    size_t place;   /* with HF_IN_LINE: 1 is the head */
+    /* HF_IN_LINE: of that place; its grant has a higher fence. It is also the number of
+     * the reading, as with HF_TAKEN. */
+    uint64_t number;
+    uint64_t clock_ms; /* of the reading; 0: there is none */
+    /* HF_IN_LINE: when to ask again at the latest; 0: at its third. HF_TAKEN: in how many
+     * ms it can be proved that all leases before it are over; 0: a holder lives. */
+    uint32_t after_ms;
+    uint64_t silent_ms; /* HF_TAKEN: how long no holder has renewed; 0: one lives */
+    uint32_t limit;     /* HF_LIMIT */
 } hf_acquired;
 
 /* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_DEADLINE, or a fault. */
@@ -74,13 +76,12 @@ typedef struct hf_lock_renewal {
     uint32_t lease_ms;
     bool simple;
     bool waits; /* it waits, as far as is known: a grant is reported with its fence */
-    uint64_t witness;     /* its number while it waits, then its fence, */
-    const char *readings; /* and what was read of its line's clock; NULL: nothing was */
+    const char *shown; /* hf_reading_shown(), if it waits or is read while it is held */
 } hf_lock_renewal;
 
 HF_MUSTCHECK hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items,
-                                     size_t n, int64_t not_after, uint32_t timeout_ms,
-                                     hf_answer_cb cb, void *arg);
+                                     size_t n, const hf_asker *asker, int64_t not_after,
+                                     uint32_t timeout_ms, hf_answer_cb cb, void *arg);
 
 typedef struct hf_lock_renewed {
     int64_t now_ms;
@@ -97,9 +98,16 @@ hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *w
 
 /* ---- release ---- */
 
+typedef struct hf_release_args {
+    bool downgrade;
+    int64_t not_after;
+    const char *machine; /* of the reading */
+    const char *shown;   /* hf_reading_shown(); it stays as evidence */
+} hf_release_args;
+
 HF_MUSTCHECK hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock,
-                                       bool downgrade, int64_t not_after,
-                                       uint32_t timeout_ms, hf_answer_cb cb, void *arg);
+                                       const hf_release_args *args, uint32_t timeout_ms,
+                                       hf_answer_cb cb, void *arg);
 
 typedef struct hf_released {
     int64_t now_ms;

@@ -218,7 +218,6 @@ void hf_lock_free(hf_lock *lock)
     if (fd >= 0)
         (void)close(fd);
     free(lock->names_text);
-    free(lock->seen);
     free(lock);
 }
 

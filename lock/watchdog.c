@@ -258,6 +258,7 @@ static void conclude(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err c
         atomic_store(&lease->note, note.value);
         atomic_store(&lease->note_ms, note.after_ms);
         atomic_store(&lease->note_clock_ms, note.clock_ms);
+        atomic_store(&lease->note_redis_ms, note.redis_ms);
         queue_event(w, lease, HF_LEASE_RENEWED);
         if (code == HF_CANCEL && !lease->cancelled) {
             lease->cancelled = true;

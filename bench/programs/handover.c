@@ -98,13 +98,16 @@ static long long ask(hf_probe *probe, const char *format, ...)
     return found;
 }
 
+/* As long as a boot id. */
+#define MACHINE "01234567-89ab-cdef-0123-456789abcdef"
+
 static void bare_acquire(bench *b, hf_probe *probe)
 {
     if (ask(probe,
             "EVALSHA %s 1 hf:lock:{bare}: 0123456789abcdef0123456789abcdef "
             "0123456789abcdef0123456789abcdef bench-host-12345-0123456789abcdef x 1 0 - "
-            "30000 0 0 %s bare",
-            b->acquire_sha1, "") != 0)
+            "30000 0 %s 0 %s bare",
+            b->acquire_sha1, MACHINE, "") != 0)
         give_up("the bare lock", "it was not to be had");
 }
 
@@ -112,8 +115,8 @@ static void bare_release(bench *b, hf_probe *probe)
 {
     if (ask(probe,
             "EVALSHA %s 1 hf:lock:{bare}: 0123456789abcdef0123456789abcdef "
-            "0123456789abcdef0123456789abcdef - 0 bare",
-            b->release_sha1) != 0)
+            "0123456789abcdef0123456789abcdef - 0 %s %s bare",
+            b->release_sha1, MACHINE, "") != 0)
         give_up("the bare lock", "it could not be given back");
 }
 

@@ -43,11 +43,13 @@ static void make_all(bench *b)
     static const char prefix[] = "hf:lock:{bare}:", key[] = "plain";
     char sha1[SHA1_SIZE];
     load_script(&b->probe, compare_and_delete, sha1);
+    static const char machine[] = "01234567-89ab-cdef-0123-456789abcdef";
     const char *const acquire[] = {
-        "EVALSHA", b->acquire_sha1, "1", prefix, owner, owner, client_id, "x", "1", "0",
-        "-",       "30000",         "0", "0",    "",    "bare"};
+        "EVALSHA", b->acquire_sha1, "1", prefix,  owner, owner, client_id, "x", "1", "0",
+        "-",       "30000",         "0", machine, "0",   "",    "bare"};
     const char *const release[] = {
-        "EVALSHA", b->release_sha1, "1", prefix, owner, owner, "-", "0", "bare"};
+        "EVALSHA", b->release_sha1, "1", prefix, owner, owner, "-",
+        "0",       machine,         "",  "bare"};
     const char *const set[] = {"SET", key, owner, "NX", "PX", "30000"};
     const char *const del[] = {"EVALSHA", sha1, "1", key, owner};
     make_request(&b->acquire, REQUEST_MAX, acquire, HF_COUNT(acquire));

@@ -279,7 +279,9 @@ static int wait_for_answer(hf_lock_run *run)
 static int not_had(const hf_lock_run *run, const lock_options *o)
 {
     if (run->err == HF_TAKEN) {
-        if (run->verbose)
+        if (run->detail[0] != '\0')
+            hf_lock_run_note(run, "lock '%s' is held; %s", run->names, run->detail);
+        else if (run->verbose)
             hf_lock_run_note(run, "another client holds lock '%s'", run->names);
         return o->busy;
     }

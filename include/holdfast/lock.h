@@ -131,11 +131,12 @@ typedef void (*hf_lock_event_cb)(hf_lock *lock, hf_lock_event event, void *arg);
 
 /* HF_OK: the lock is held. After any other answer it is not held, nothing of it outlives
  * its lease in Redis, and the handle is freed when the callback returns. HF_TAKEN:
- * another owner has it, and wait_ms is over. HF_DEADLOCK: the same owner has it already,
- * without being reentrant, or asks for more (shared to exclusive). HF_LIMIT: the lock has
- * another number of permits, or its owner too many holds. HF_CANCEL: hf_lock_cancel().
- * HF_CLOSED: the client was closed. HF_POLICY: this Redis may evict keys, so it can give
- * no locks. Otherwise a fault.
+ * another owner has it, and wait_ms is over; `detail` says how long its holder has not
+ * renewed, if that is longer than its lease, else it is empty. HF_DEADLOCK: the same
+ * owner has it already, without being reentrant, or asks for more (shared to exclusive).
+ * HF_LIMIT: the lock has another number of permits, or its owner too many holds.
+ * HF_CANCEL: hf_lock_cancel(). HF_CLOSED: the client was closed. HF_POLICY: this Redis
+ * may evict keys, so it can give no locks. Otherwise a fault.
  *
  * If a lease is lost right after its grant, HF_LOCK_EVENT_LOST may come before this. */
 typedef void (*hf_lock_acquired_cb)(hf_lock *lock, hf_err err, const char *detail,
@@ -179,10 +180,9 @@ typedef struct hf_lock_opts {
     const char *owner; /* common to all acquisitions that belong together; NULL: 128
                           random bits. HF_LOCK_SPIN cannot tell two acquisitions of
                           one owner apart: both hold, and one release ends both */
-    int64_t wait_ms; /* HF_WAIT_NONE (0), HF_WAIT_FOREVER or 1..2^40. If all leases of the
-                        lock are over by Redis's clock, which may have been set, even a
-                        single try takes up to 1.25 of the longest of them and 1 s:
-                        docs/locks.md */
+    int64_t wait_ms; /* HF_WAIT_NONE (0), HF_WAIT_FOREVER or 1..2^40. Tries of one machine
+                        add up: a try that was refused leaves the evidence by which a
+                        later one gets the lock of a dead holder (docs/locks.md) */
     uint32_t reach_ms;         /* Redis must be reached in this time, or in
                                   connect_timeout_ms if that is shorter; 0: the latter */
     uint32_t lease_ms;         /* HF_LOCK_LEASE_MIN_MS..HF_LOCK_LEASE_MAX_MS; default

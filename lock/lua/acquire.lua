@@ -10,15 +10,16 @@
 --  ARGV[7]   flags       letters: w (wait), r (reentrant), c (a cell; with one name, mode x)
 --  ARGV[8]   lease       ms, at least 1
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[10]  witness     of the readings of the line's clock; 0: there are none
---  ARGV[11]  readings    of it, `clock:age ...`, the newest first (lib/line.lua)
---  ARGV[12..] names      1 to 16, in order, each once
+--  ARGV[10]  machine     the client's, at most 96 bytes
+--  ARGV[11]  boot        ms on that machine's boot clock, before it was sent
+--  ARGV[12]  shown       what it has read last, `number:clock:boot:redis`, or '' (lib/readings.lua)
+--  ARGV[13..] names      1 to 16, in order, each once
 --  returns   {OK, now, fence} | {WAITING, now, place, clock, number, after} (clock: a reading; number:
---            below the fence of its grant, and the witness of the reading; after: in how many ms to
+--            below the fence of its grant, and of the reading; after: in how many ms to
 --            ask again at the latest, because a lease before it may be over; 0: at its third) |
---            {TAKEN, now, until, name} (until: when a lease before it ends) | {TAKEN, now, until,
---            name, clock, birth, after} (by Redis's clock all leases before it are over: a reading,
---            its witness, and in how many ms that can be proved) | {DEADLOCK, now, name} (the owner
+--            {TAKEN, now, name, clock, number, silent, after} (clock: a reading, 0: the machine has a
+--            new one; silent: for so many ms, by Redis's clock, no holder has renewed, and after: in
+--            how many ms that can be proved; 0: a holder lives) | {DEADLOCK, now, name} (the owner
 --            has it already: it is not reentrant, an upgrade, or more permits) | {LATE, now} |
 --            {LIMIT, now, limit} (the lock has another number of permits, or its owner 256 holds) |
 --            {LOST, now} (of several that it has some are gone: give them back first). Sent twice:
@@ -28,7 +29,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/ages.lua"
 --- @include "lib/next_fence.lua"
-local LIMIT, HOLDS, FIRST, LOOK = -12, 256, 12, 100
+local LIMIT, HOLDS, FIRST, LOOK = -12, 256, 13, 100
 local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
 local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
 local flag = function(letter)
@@ -67,27 +68,53 @@ end
 --- @include "lib/settle.lua"
 --- @include "lib/wait.lua"
 
--- Leases that seem over may be those of the dead, which only the caller can prove. With `whose` only
--- the lease of that owner counts.
-local function taken(l, whose)
-  local cell, most = call('PTTL', l.cell), 0
-  if cell > 0 then
-    return { TAKEN, now, now + cell, l.name }
+-- Reads the clocks of all lines that were asked for; those that exist have a birth. The number is that of the
+-- youngest.
+local function read_clocks()
+  local names, number = {}, '0'
+  for i = FIRST, #ARGV do
+    local birth = line(ARGV[i]).birth
+    if birth then
+      names[#names + 1] = ARGV[i]
+      number = tonumber(birth) > tonumber(number) and birth or number
+    end
   end
+  return read_clock(names), number
+end
+
+-- For how many ms no holder has renewed, and in how many that can be proved; 0, 0: one lives. With `whose` only
+-- the lease of that owner counts.
+local function silence(l, whose)
+  local silent, after = math.huge, 0
   local all = whose and { whose, call('ZSCORE', l.x, whose) } or
     call('ZRANGE', l.x, 0, LOOK - 1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local e = entry_of(l, all[i])
     local start = e and start_of(e, all[i + 1])
     if e and not seems_over(l, start, e.lease) then
-      return { TAKEN, now, start + e.lease, l.name }
+      return 0, 0
+    elseif e then
+      local age = age_of(l, start)
+      silent, after = math.min(silent, math.max(1, age, now - start)), math.max(after, e.lease - age + 1)
     end
-    most = math.max(most, e and e.lease - age_of(l, start) + 1 or 1)
   end
-  open_writes()
-  local clock = read_clock({ l.name })
-  keep_changed()
-  return { TAKEN, now, now, l.name, clock, l.birth, most }
+  return after > 0 and silent or 0, after
+end
+
+-- Leases that seem over may be those of the dead, which only readings can prove. So whoever is refused leaves
+-- one.
+local function taken(l, whose)
+  if call('PTTL', l.cell) > 0 then
+    return { TAKEN, now, l.name, 0, 0, 0, 0 }
+  end
+  local silent, after = silence(l, whose)
+  local clock, number = 0, 0
+  if wants_reading(l) then
+    open_writes()
+    clock, number = read_clocks()
+    keep_changed()
+  end
+  return { TAKEN, now, l.name, clock, number, silent, after }
 end
 
 local function take_cell(l)
@@ -110,7 +137,7 @@ local function take_cell(l)
 end
 
 for i = FIRST, #ARGV do
-  heed(line(ARGV[i]), owner, nil, ARGV[10], ARGV[11])
+  heed(line(ARGV[i]), ARGV[10], ARGV[11], ARGV[12])
 end
 call('GET', P .. 'fence') -- one that is no string is refused before anything is written
 if flag('c') then
@@ -145,8 +172,8 @@ for i = FIRST, #ARGV do
   else
     names[#names + 1] = l.name
     if mode == 'p' and l.limit > 0 and l.limit ~= tonumber(ARGV[6]) and call('EXISTS', l.x) == 1 then
-      local answer = taken(l)
-      return answer[5] and answer or { LIMIT, now, l.limit }
+      local _, after = silence(l)
+      return after > 0 and taken(l) or { LIMIT, now, l.limit }
     end
   end
 end
@@ -189,6 +216,7 @@ if #names > 0 then
   local place = next_fence()
   for _, n in ipairs(names) do
     local l = line(n)
+    l.birth = l.birth or place
     renew(l, owner, wanted)
     if blocked then
       call('ZADD', l.q, place, owner)

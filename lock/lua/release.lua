@@ -5,7 +5,9 @@
 --  ARGV[2]   hold        of the acquisition that ends
 --  ARGV[3]   flags       letters: c (a cell), d (downgrade: this hold is shared from now on)
 --  ARGV[4]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[5..] names
+--  ARGV[5]   machine     the client's
+--  ARGV[6]   shown       what it has read last (acquire), or ''; it stays as evidence
+--  ARGV[7..] names
 --  returns   {OK, now, code, left, ...} | {LATE, now}, code and left for each name: RELEASED 0
 --            (also: it has left the line), STILL_HELD 1 (left: holds of its owner that remain),
 --            EXPIRED 2 (it is gone), NOT_OWNER 3 (and another owner has it). Sent twice:
@@ -25,7 +27,7 @@ local reply = { OK, now }
 -- False: it is not so, and nothing was done.
 local function leave_alone(n)
   local x, e = P .. 'x:' .. n, P .. 'e:' .. n
-  local all = not ARGV[6] and call('ZRANGE', x, 0, 1) or {}
+  local all = not ARGV[8] and call('ZRANGE', x, 0, 1) or {}
   if #all ~= 1 or all[1] ~= owner then
     return false
   end
@@ -39,7 +41,7 @@ local function leave_alone(n)
   return true
 end
 
-if not cell and not downgrade and leave_alone(ARGV[5]) then
+if not cell and not downgrade and leave_alone(ARGV[7]) then
   return { OK, now, RELEASED, 0 }
 end
 
@@ -80,16 +82,16 @@ local function leave_line(l)
   return STILL_HELD, #e.holds
 end
 
-for i = 5, #ARGV do
-  line(ARGV[i])
+for i = 7, #ARGV do
+  heed(line(ARGV[i]), ARGV[5], 0, ARGV[6])
 end
 call('GET', P .. 'fence')
 open_writes()
-for i = 5, #ARGV do
+for i = 7, #ARGV do
   local l = line(ARGV[i])
   reply[#reply + 1], reply[#reply + 2] = (cell and leave_cell or leave_line)(l)
 end
-for i = 5, #ARGV do
+for i = 7, #ARGV do
   local l = line(ARGV[i])
   l.waits = call('ZCARD', l.q) > 0
   promote(l)

@@ -3,17 +3,18 @@
 --  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
 --  KEYS[2..] prefixes    one for each of the others
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2..] for some that follow each other: how many, form (l line, o line, by an owner that has this
+--  ARGV[2]   machine     the client's
+--  ARGV[3]   boot        ms on that machine's boot clock, before it was sent
+--  ARGV[4..] for some that follow each other: how many, form (l line, o line, by an owner that has this
 --            hold only, w line in which it waits, r line that was read while it was held, c cell),
 --            lease (ms, at least 1; 1: nothing is moved); and owner, hold (not with o), name of each;
---            with w and r also the witness and the readings of the line's clock (acquire). Then for
---            others. At most 2048
+--            with w and r also what was read last (acquire). Then for others. At most 2048
 --  returns   {OK, now, n, place, code, fence, after, clock, ...} | {LATE, now}. n: as many as were asked
 --            for; then five for each that waited, or is not simply held for its lease: place (from 0
 --            on), code, and more. OK: held, with its fence. CANCEL: the same, and its holders are asked
 --            to give it back. WAITING. LOST: fence is 1 when it was taken away, else 0. FAULT: a key of
 --            it is of another type. Clock: a reading, where it waits, or where its owner has holds of
---            several clients (the fence is the witness); else 0. After: in how many ms to ask again at
+--            several clients (its number is the fence); else 0. After: in how many ms to ask again at
 --            the latest (acquire). Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/late.lua"
@@ -58,7 +59,7 @@ local function was_forced(owner, hold)
   return type(holds) == 'string' and (not hold or find(holds, hold, 1, true)) and 1 or 0
 end
 
-local function renew_entry(l, owner, hold, witness, readings)
+local function renew_entry(l, owner, hold, shown)
   local e = call('ZSCORE', l.x, owner) and entry_of(l, owner)
   if not e or hold and not find_hold(e, hold) or not e.granted and not call('ZSCORE', l.q, owner) then
     return answer(LOST, was_forced(owner, hold))
@@ -79,7 +80,7 @@ local function renew_entry(l, owner, hold, witness, readings)
     l.changed = l.changed or call('PTTL', l.x) < LINE_MS / 2
   end
   if not e.granted or e.several then
-    heed(l, owner, e, witness, readings)
+    heed(l, ARGV[2], ARGV[3], shown)
     settle(l)
     e = entry_of(l, owner)
   end
@@ -94,8 +95,8 @@ local function renew_entry(l, owner, hold, witness, readings)
   end
 end
 
-local left, at = 0, 2 -- how many of a form follow, and where in ARGV the next one is
-local function renew_any(owner, hold, name, witness, readings)
+local left, at = 0, 4 -- how many of a form follow, and where in ARGV the next one is
+local function renew_any(owner, hold, name, shown)
   if prefixes[k] ~= P then
     pcall(keep_changed)
     lines = {}
@@ -106,7 +107,7 @@ local function renew_any(owner, hold, name, witness, readings)
   elseif form == 'c' then
     renew_cell(line(name), owner)
   else
-    renew_entry(line(name), owner, hold, witness, readings)
+    renew_entry(line(name), owner, hold, shown)
   end
 end
 
@@ -137,10 +138,10 @@ local function renew_all()
     local alone = form == 'o'
     local owner, hold, name = args[at], not alone and args[at + 1], args[at + (alone and 1 or 2)]
     local reads = form == 'w' or form == 'r'
-    local witness, readings = reads and args[at + 3] or '', reads and args[at + 4] or ''
-    left, at = left - 1, at + (alone and 2 or reads and 5 or 3)
+    local shown = reads and args[at + 3] or ''
+    left, at = left - 1, at + (alone and 2 or reads and 4 or 3)
     if form == 'c' or form == 'w' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
-      renew_any(owner, hold, name, witness, readings)
+      renew_any(owner, hold, name, shown)
     end
   end
 end

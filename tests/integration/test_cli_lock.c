@@ -218,6 +218,25 @@ static void one_that_is_busy_is_not_had(void **state)
     hf_try_run("lock @ -c w.yaml -n a true", 0);
 }
 
+/* Its lease is over by Redis's clock, and the waits of several commands prove it. */
+static void a_dead_holder_is_told_and_tries_add_up(void **state)
+{
+    static const char line[] = "lock @ -c w.yaml -w 0.1 a true";
+    unsigned refused = 0;
+    (void)state;
+    begin_lock(&holder, "--ttl 1s a", ": >ready; exec sleep 60");
+    EVENTUALLY(LONG_MS, is_there("ready"));
+    hf_proc_signal(&holder, SIGKILL);
+    assert_true(hf_proc_wait(&holder, LONG_MS));
+    hf_test_pause_ms(1500);
+    hf_try_run("lock @ -c w.yaml -n a true", 1);
+    hf_try_has(hf_try_fixture.err, "lock 'a' is held; its holder has not renewed for ");
+    while (hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL) == 1 && refused < 100)
+        refused++;
+    assert_in_range(refused, 1, 99);
+    hf_try_run("lock @ -c w.yaml -n a true", 0);
+}
+
 static void the_waiter_gets_it_next(void **state)
 {
     hf_proc next = {0};
@@ -419,6 +438,7 @@ int main(void)
         TEST(without_redis_it_says_so),
         TEST(a_single_try_does_not_wait_for_redis),
         TEST(one_that_is_busy_is_not_had),
+        TEST(a_dead_holder_is_told_and_tries_add_up),
         TEST(the_waiter_gets_it_next),
         TEST(modes_go_beside_each_other_as_they_should),
         TEST(the_environment_tells_of_the_lock),

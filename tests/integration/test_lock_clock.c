@@ -96,20 +96,46 @@ static void dead_clients_leave_within_a_lease_of_the_waiter(void **state)
     }
 }
 
-/* Each only tries once. */
-static void a_single_try_takes_over_what_is_over(void **state)
+/* Each is refused at once, and a later one gets it. */
+static void single_tries_add_up(void **state)
 {
     static const int64_t steps[] = {2 * LEASE_MS, HOUR_MS, -HOUR_MS};
     static const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(steps) * HF_COUNT(forms); i++) {
+        const hf_lock_opts once = {HF_LOCK_OPTS_INIT, .wait_ms = 0, .form = forms[i % 2]};
+        hf_lock *lock;
         die_with("n");
         hf_fixture_clock_jump(&fixture.redis, steps[i / 2]);
-        hf_lock_released(hf_lock_must(
-            &fixture, fixture.b, "n",
-            (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 0, .form = forms[i % 2]}));
+        uint64_t from_ms = hf_test_now_ms();
+        hf_lock_refused(&fixture, fixture.b, "n", once, HF_TAKEN);
+        EVENTUALLY(PATIENCE_MS,
+                   hf_lock_take(&fixture, fixture.b, "n", once, &lock) == HF_OK);
+        assert_in_range(hf_test_now_ms() - from_ms, LEASE_MS, NIGHT_MS);
+        hf_lock_released(lock);
         hf_fixture_clock_jump(&fixture.redis, -steps[i / 2]);
     }
+}
+
+/* Whoever comes once: clients whose only try is refused, each of another process. */
+static void tries_of_several_clients_add_up(void **state)
+{
+    const hf_lock_opts once = {HF_LOCK_OPTS_INIT, .wait_ms = 0};
+    hf_lock *lock;
+    (void)state;
+    die_with("n");
+    uint64_t from_ms = hf_test_now_ms();
+    do {
+        hf_lock_client *client = hf_lock_fixture_open(&fixture, fixture.redis.url);
+        hf_err err = hf_lock_take(&fixture, client, "n", once, &lock);
+        if (err == HF_OK)
+            hf_lock_released(lock);
+        hf_lock_client_close(client, NULL, NULL);
+        if (err == HF_OK)
+            break;
+        hf_test_pause_ms(LEASE_MS / 10);
+    } while (hf_test_now_ms() - from_ms < PATIENCE_MS);
+    assert_in_range(hf_test_now_ms() - from_ms, 0, NIGHT_MS);
 }
 
 #define TEST(name) HF_LOCK_TEST(name, &fixture)
@@ -121,7 +147,8 @@ int main(void)
         TEST(a_try_after_a_step_forward_is_refused),
         TEST(a_holder_keeps_its_lock_through_steps_of_weeks),
         TEST(dead_clients_leave_within_a_lease_of_the_waiter),
-        TEST(a_single_try_takes_over_what_is_over),
+        TEST(single_tries_add_up),
+        TEST(tries_of_several_clients_add_up),
     };
     hf_lock_fixture_up(&fixture, &(hf_fixture_options){.clock = true});
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

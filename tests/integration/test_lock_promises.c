@@ -251,7 +251,7 @@ static long long asked(void)
     return scripts_run(false);
 }
 
-static void p4_a_try_is_one_request(void **state)
+static void p4_a_try_is_one_request_and_its_evidence_another(void **state)
 {
     hf_lock *other;
     (void)state;
@@ -264,7 +264,7 @@ static void p4_a_try_is_one_request(void **state)
     assert_int_equal(
         hf_lock_take(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &other),
         HF_TAKEN);
-    assert_int_equal(asked(), 1);
+    EVENTUALLY(LONG_MS, asked() == 2); /* the second one leaves the reading */
     assert_int_equal(hf_lock_queue(&fixture, "n"), 0);
     hf_lock_released(lock);
 }
@@ -696,7 +696,7 @@ int main(void)
         TEST(p2_a_replica_decides_nothing),
         TEST(p3_a_dead_client_leaves_with_its_lease),
         TEST(p3_no_step_leaves_a_key_without_an_end),
-        TEST(p4_a_try_is_one_request),
+        TEST(p4_a_try_is_one_request_and_its_evidence_another),
         TEST(p4_a_waiter_neither_asks_nor_computes),
         TEST(p5_a_timed_try_that_races_a_release_leaves_nothing),
         TEST(p5_a_timed_try_ends_although_redis_hangs),

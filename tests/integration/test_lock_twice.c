@@ -19,144 +19,163 @@
 static const hf_sending table[] = {
     {.what = "acquire a free lock",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "0", "", "t/d"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "m", "200000", "",
+              "t/d"},
      .not_after = 9,
      .first = "0 T F"},
     {.what = "acquire several",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "0", "", "t/d", "t/e"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "m", "200000", "",
+              "t/d", "t/e"},
      .not_after = 9,
      .first = "0 T F"},
     {.what = "acquire the line",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "0", "", "t/a"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "m", "200000", "",
+              "t/a"},
      .not_after = 9,
      .first = "-11 T 2 T F 60001"},
     {.what = "acquire what is proved to be over",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "$birth", "$clock",
+     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "m", "200000", "$clock",
               "t/a"},
      .not_after = 9,
      .first = "0 T F"},
     {.what = "acquire a moment before it is proved",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "$birth", "$young",
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "m", "200000", "$young",
               "t/a"},
      .not_after = 9,
-     .first = "-9 T T t/a",
-     .reads = true},
+     .first = "-9 T t/a T F 0 0"},
+    {.what = "acquire with a reading that Redis's clock contradicts",
+     .script = &hf_lua_lock_acquire,
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "m", "200000", "$twin",
+              "t/a"},
+     .not_after = 9,
+     .first = "-9 T t/a T F 0 0"},
+    {.what = "acquire beside a reading that is new",
+     .script = &hf_lua_lock_acquire,
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "m", "200000", "$new",
+              "t/a"},
+     .not_after = 9,
+     .first = "-9 T t/a 0 0 0 0"},
     {.what = "acquire with what was read of another line",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "7", "$clock", "t/a"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "m", "200000",
+              "$another", "t/a"},
      .not_after = 9,
-     .first = "-9 T T t/a",
+     .first = "-9 T t/a T F 0 0",
      .reads = true},
     {.what = "acquire several locks when one is taken",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "0", "", "t/a", "t/d"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "m", "200000", "",
+              "t/a", "t/d"},
      .not_after = 9,
-     .first = "-9 T T t/a",
+     .first = "-9 T t/a T F 0 0",
      .reads = true},
     {.what = "acquire again without reentrance",
      .script = &hf_lua_lock_acquire,
-     .args = {"A", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "0", "", "t/a"},
+     .args = {"A", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "m", "200000", "",
+              "t/a"},
      .not_after = 9,
      .first = "-10 T t/a",
      .reads = true},
     {.what = "acquire again with reentrance",
      .script = &hf_lua_lock_acquire,
-     .args = {"A", "hd", "c9", "x", "1", "0", "r", "30000", "$T", "0", "", "t/a"},
+     .args = {"A", "hd", "c9", "x", "1", "0", "r", "30000", "$T", "m", "200000", "",
+              "t/a"},
      .not_after = 9,
      .first = "0 T F"},
     {.what = "acquire with another limit",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "p", "1", "4", "w", "30000", "$T", "0", "", "t/p"},
+     .args = {"D", "hd", "c9", "p", "1", "4", "w", "30000", "$T", "m", "200000", "",
+              "t/p"},
      .not_after = 9,
      .first = "-12 T 3",
      .reads = true},
     {.what = "acquire a cell",
      .script = &hf_lua_lock_acquire,
-     .args = {"D", "hd", "c9", "x", "1", "0", "c", "30000", "$T", "0", "", "t/d"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "c", "30000", "$T", "m", "200000", "",
+              "t/d"},
      .not_after = 9,
      .first = "0 T F"},
     {.what = "renew a holder, a waiter, a cell, and others that are none",
      .script = &hf_lua_lock_renew,
-     .args = {"$T",    "1",  "l",   "90000", "A", "ha",    "t/a", "1",  "w",
-              "90000", "B",  "hb",  "t/a",   "0", "",      "1",   "c",  "90000",
-              "C",     "hc", "t/c", "1",     "l", "90000", "D",   "hd", "t/a"},
+     .args = {"$T", "m",     "200000", "1",  "l",     "90000", "A",  "ha", "t/a",   "1",
+              "w",  "90000", "B",      "hb", "t/a",   "",      "1",  "c",  "90000", "C",
+              "hc", "t/c",   "1",      "l",  "90000", "D",     "hd", "t/a"},
      .keys = {PREFIX, PREFIX, PREFIX, PREFIX},
      .not_after = 1,
      .first = "0 T 4 1 -11 0 30001 T 3 -2 0 0 0"},
     {.what = "renew a hold that its owner has not",
      .script = &hf_lua_lock_renew,
-     .args = {"$T", "1", "l", "90000", "A", "h0", "t/a"},
+     .args = {"$T", "m", "200000", "1", "l", "90000", "A", "h0", "t/a"},
      .not_after = 1,
      .first = "0 T 1 0 -2 0 0 0",
      .reads = true},
     {.what = "renew one of an owner's holds, and prove that the other one is over",
      .script = &hf_lua_lock_renew,
-     .args = {"$T", "1", "r", "60000", "O", "ho1", "t/o", "$ofence", "$oclock"},
+     .args = {"$T", "m", "200000", "1", "r", "60000", "O", "ho1", "t/o", "$oclock"},
      .not_after = 1,
      .first = "0 T 1"},
     {.what = "renew one of an owner's holds a moment before the other one is over",
      .script = &hf_lua_lock_renew,
-     .args = {"$T", "1", "r", "60000", "O", "ho1", "t/o", "$ofence", "$oyoung"},
+     .args = {"$T", "m", "200000", "1", "r", "60000", "O", "ho1", "t/o", "$oyoung"},
      .not_after = 1,
-     .first = "0 T 1 0 0 F 2 T",
-     .reads = true},
+     .first = "0 T 1 0 0 F 2 T"},
     {.what = "renew one of an owner's holds with what was read under another fence",
      .script = &hf_lua_lock_renew,
-     .args = {"$T", "1", "r", "60000", "O", "ho1", "t/o", "7", "$oclock"},
+     .args = {"$T", "m", "200000", "1", "r", "60000", "O", "ho1", "t/o", "$oanother"},
      .not_after = 1,
      .first = "0 T 1 0 0 F 60001 T",
      .reads = true},
     {.what = "renew what is not there",
      .script = &hf_lua_lock_renew,
-     .args = {"$T", "1", "l", "90000", "D", "hd", "t/d", "1", "c", "90000", "D", "hd",
-              "t/d", "1", "o", "90000", "D", "t/d"},
+     .args = {"$T", "m",     "200000", "1",  "l",   "90000", "D", "hd",    "t/d", "1",
+              "c",  "90000", "D",      "hd", "t/d", "1",     "o", "90000", "D",   "t/d"},
      .keys = {PREFIX, PREFIX, PREFIX},
      .not_after = 1,
      .first = "0 T 3 0 -2 0 0 0 1 -2 0 0 0 2 -2 0 0 0",
      .reads = true},
     {.what = "release as the holder",
      .script = &hf_lua_lock_release,
-     .args = {"A", "ha", "-", "$T", "t/a"},
+     .args = {"A", "ha", "-", "$T", "m", "", "t/a"},
      .not_after = 4,
      .first = "0 T 0 0",
      .second = "0 T 3 0"},
     {.what = "release a place in the line",
      .script = &hf_lua_lock_release,
-     .args = {"B", "hb", "-", "$T", "t/a"},
+     .args = {"B", "hb", "-", "$T", "m", "", "t/a"},
      .not_after = 4,
      .first = "0 T 0 0",
      .second = "0 T 3 0"},
     {.what = "release a cell",
      .script = &hf_lua_lock_release,
-     .args = {"C", "hc", "c", "$T", "t/c"},
+     .args = {"C", "hc", "c", "$T", "m", "", "t/c"},
      .not_after = 4,
      .first = "0 T 0 0",
      .second = "0 T 2 0"},
     {.what = "release what another has",
      .script = &hf_lua_lock_release,
-     .args = {"D", "hd", "-", "$T", "t/a"},
+     .args = {"D", "hd", "-", "$T", "m", "", "t/a"},
      .not_after = 4,
      .first = "0 T 3 0",
      .reads = true},
     {.what = "release with a hold that its owner has not",
      .script = &hf_lua_lock_release,
-     .args = {"A", "h0", "-", "$T", "t/a"},
+     .args = {"A", "h0", "-", "$T", "m", "", "t/a"},
      .not_after = 4,
      .first = "0 T 3 0",
      .reads = true},
     {.what = "release another's cell",
      .script = &hf_lua_lock_release,
-     .args = {"D", "hd", "c", "$T", "t/c"},
+     .args = {"D", "hd", "c", "$T", "m", "", "t/c"},
      .not_after = 4,
      .first = "0 T 3 0",
      .reads = true},
     {.what = "go from alone to shared",
      .script = &hf_lua_lock_release,
-     .args = {"A", "ha", "d", "$T", "t/a"},
+     .args = {"A", "ha", "d", "$T", "m", "", "t/a"},
      .not_after = 4,
      .first = "0 T 1 1"},
     {.what = "force one owner",
@@ -207,8 +226,8 @@ static void enter(const char *owner, const char *hold, const char *client,
                   const char *mode, const char *limit, const char *flags,
                   const char *name)
 {
-    const char *const args[] = {owner,   hold, client, mode, "1",  limit, flags,
-                                "60000", "0",  "0",    "",   name, NULL};
+    const char *const args[] = {owner,   hold, client, mode,     "1", limit, flags,
+                                "60000", "0",  "m0",   "100000", "",  name,  NULL};
     freeReplyObject(hf_twice_send(&suite, &hf_lua_lock_acquire, NULL, args, false));
 }
 
@@ -217,7 +236,8 @@ static void enter(const char *owner, const char *hold, const char *client,
  * fence 7. */
 static void prepare(void)
 {
-    static const char *const keep[] = {"0", "1", "l", "60000", "O", "ho1", "t/o", NULL};
+    static const char *const keep[] = {"0",     "m0", "100000", "1",   "l",
+                                       "60000", "O",  "ho1",    "t/o", NULL};
     assert_string_equal(hf_fixture_command(&suite.redis, "FLUSHALL"), "OK");
     enter("A", "ha", "c1", "x", "0", "-", "t/a");
     enter("B", "hb", "c2", "x", "0", "w", "t/a");
@@ -229,32 +249,28 @@ static void prepare(void)
     (void)hf_fixture_command(&suite.redis, "SET " PREFIX "guard:t/g %s", "7 Z");
 }
 
-/* $birth: of the line of t/a; $clock: a reading of it that is older than all its leases;
- * $young: one that is not. With an `o` in front: of t/o, also the fence of O there. */
+/* What machine `m` shows at 200,000 ms of its boot clock: a reading of the line t/a that
+ * is past all leases of it. $clock: older than these are long; $twin: the same, but
+ * Redis's clock has not gone on meanwhile; $another: the same of an earlier line; $young:
+ * not as old; $new: just read. With an `o` in front: of t/o. */
 static const char *expand(const char *arg)
 {
-    static char texts[HF_COUNT(table[0].args)][32];
+    static char texts[HF_COUNT(table[0].args)][96];
     static size_t n;
-    unsigned long long fence, birth, clock;
+    unsigned long long birth, clock;
     if (arg[0] != '$' || strcmp(arg, "$T") == 0)
         return arg;
     char *text = texts[n++ % HF_COUNT(texts)];
     bool of_owner = arg[1] == 'o';
     const char *what = arg + 1 + of_owner;
-    if (sscanf(hf_fixture_command(&suite.redis, "HGET " PREFIX "e:t/o %s", "O"),
-               "%*s %*u %*u %llu", &fence) != 1)
-        fail_msg("O has no fence");
     const char *of_line = hf_fixture_command(&suite.redis, "HGET " PREFIX "e:%s %s",
                                              of_owner ? "t/o" : "t/a", "#");
     if (sscanf(of_line, "%*u %*u %*u %*u %*u %llu %llu", &birth, &clock) != 2)
         fail_msg("what is '%s'?", of_line);
-    if (what[0] == 'f')
-        (void)snprintf(text, sizeof texts[0], "%llu", fence);
-    else if (what[0] == 'b')
-        (void)snprintf(text, sizeof texts[0], "%llu", birth);
-    else
-        (void)snprintf(text, sizeof texts[0], "%llu:%u", clock,
-                       what[0] == 'c' ? 90000u : 59999u);
+    unsigned age_ms = what[0] == 'y' ? 59999 : what[0] == 'n' ? 1 : 90000;
+    (void)snprintf(text, sizeof texts[0], "%llu:%llu:%u:%llu",
+                   what[0] == 'a' ? birth - 1 : birth, clock, 200000 - age_ms,
+                   what[0] == 't' ? clock : clock - age_ms);
     return text;
 }
 
@@ -263,7 +279,8 @@ static const char *expand(const char *arg)
 /* Its first sending comes late, after the holder extended the lease. */
 static void an_enter_that_comes_again_shortens_no_lease(void **state)
 {
-    static const char *const extend[] = {"0", "1", "l", "90000", "A", "ha", "t/a", NULL};
+    static const char *const extend[] = {"0",     "m0", "100000", "1",   "l",
+                                         "90000", "A",  "ha",     "t/a", NULL};
     (void)state;
     prepare();
     freeReplyObject(hf_twice_send(&suite, &hf_lua_lock_renew, NULL, extend, false));

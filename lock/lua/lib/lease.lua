@@ -25,35 +25,6 @@ local function renew(l, owner, e)
   note_lease(l, e.lease)
 end
 
--- What the caller has read: `clock:age ...`, the newest first. The witness names the line of these
--- readings: by its birth, the fence of the caller's entry, or the place that the entry still has in it.
-local function heed(l, owner, e, witness, text)
-  if text == '' or witness ~= l.birth and not (e and e.granted and witness == e.fence) and
-    witness ~= call('ZSCORE', l.q, owner) then
-    return
-  end
-  l.readings = {}
-  for clock, age in string.gmatch(text, '(%d+):(%d+)') do
-    l.readings[#l.readings + 1] = { clock = tonumber(clock), age = tonumber(age) }
-  end
-end
-
--- By Redis's clock a lease is over, or begins after now; and it was not renewed since the caller first
--- read the line's clock. Its client may be dead, or Redis's clock was set.
-local function seems_over(l, start, lease)
-  local first = l.readings and l.readings[#l.readings]
-  return (start + lease <= now or start > now) and not (first and start >= first.clock)
-end
-
--- How old the oldest reading is that came after this start; 0: there is none.
-local function age_of(l, start)
-  local age = 0
-  for _, r in ipairs(l.readings or {}) do
-    age = r.clock > start and r.clock <= l.clock and r.age or age
-  end
-  return age
-end
-
 -- The strongest mode of its holds.
 local function mode_of(e)
   local mode = e.holds[1][2]

@@ -3,9 +3,7 @@
 -- Redis's clock may be set, forward and back, so it never decides that a lease is over. Each line has
 -- a clock of its own, in ms, that only counts on. A lease begins at Redis's time or at the line's
 -- clock, whichever is ahead. A client that wants the lock reads the line's clock; a reading moves the
--- clock past all leases that began before. The client notes by its own clock when it had the answer,
--- and shows with its later requests what it has read and how long ago. A lease that began before a
--- reading is over when the reading is as old as the lease is long.
+-- clock past all leases that began before. So readings prove that leases are over (lib/readings.lua).
 --- @include "lib/entry.lua"
 --- @include "lib/next_fence.lua"
 

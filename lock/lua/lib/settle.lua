@@ -3,6 +3,7 @@
 --- @include "lib/inbox_ms.lua"
 --- @include "lib/line.lua"
 --- @include "lib/lease.lua"
+--- @include "lib/readings.lua"
 
 local SWEEP = 1000 -- entries that one script looks at, at most
 
@@ -10,7 +11,7 @@ local SWEEP = 1000 -- entries that one script looks at, at most
 local function sweep(l)
   local before
   for _, r in ipairs(l.readings or {}) do
-    before = before or r.age >= l.shortest and string.format('(%.0f', r.clock)
+    before = age_of_reading(l, r) >= l.shortest and string.format('(%.0f', r.clock) or before
   end
   for _, owner in ipairs(before and call('ZRANGEBYSCORE', l.x, '-inf', before, 'LIMIT', 0, SWEEP) or {}) do
     local e, live = entry_of(l, owner), {}
@@ -115,9 +116,12 @@ end
 -- At the end of what changes a line. Its keys end long after the last change, for that is by Redis's
 -- clock.
 local function keep(l)
-  if call('EXISTS', l.x) == 0 then
-    call('DEL', l.q, l.e)
+  if call('EXISTS', l.x) == 0 or l.X + l.S + l.permits == 0 and call('EXISTS', l.q) == 0 then
+    call('DEL', l.x, l.q, l.e) -- without holders and waiters; owners without an entry are neither
     return
+  end
+  if l.noted then
+    keep_readings(l)
   end
   for _, key in ipairs({ l.x, l.q, l.e }) do
     call('PEXPIRE', key, LINE_MS)

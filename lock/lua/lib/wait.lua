@@ -2,6 +2,7 @@
 -- a reading of the line's clock, and when to ask again.
 --- @include "lib/line.lua"
 --- @include "lib/lease.lua"
+--- @include "lib/readings.lua"
 
 -- Reads the clock of these lines together.
 local function read_clock(names)
