@@ -428,6 +428,7 @@ void rd_remove_queue(const rd_scripts *scripts, rd_redis *redis)
 {
     for (unsigned i = 0; i < RD_HOLDS; i++)
         redis->lines[0].holds[i] = (rd_hold){0};
+    redis->lengths.n = 0;
     rd_lose_clock(scripts, redis);
 }
 

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A machine reads 14 times in a lease, but not more often than each 250 ms. Stored
+/* A process reads 14 times in a lease, but not more often than each 150 ms. Stored
  * readings are at least 1/25 of a lease apart. */
-enum { READS = 14, LEAST_MS = 250, APART = 25 };
+enum { READS = 14, LEAST_MS = 150, APART = 25 };
 
 static int64_t max(int64_t a, int64_t b)
 {
