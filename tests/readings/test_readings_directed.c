@@ -99,6 +99,8 @@ static void over(uint64_t takeovers, uint64_t early)
     assert_int_equal(scripts.figures.early, early);
 }
 
+/* ---- the rule ---- */
+
 /* The question is two leases under way, and the holder begins just before it comes. */
 static void ask_with_a_long_delay(void)
 {
@@ -254,6 +256,104 @@ static void a_paused_asker_finds_a_lease_over_later(void **state)
     over(1, 0);
 }
 
+/* ---- what no lease can cure ---- */
+
+static void a_renewal_that_redis_has_lost_is_counted_by_itself(void **state)
+{
+    (void)state;
+    scripts.tokens[7] = (rd_token){.token = 7, .died = -1};
+    (void)execute(from(&holder, RD_TAKE, 7));
+    ask();
+    ask();
+    const rd_redis saved = redis;
+    pass_ms(LEASE_MS - 1000);
+    (void)execute(from(&holder, RD_RENEW, 7));
+    redis = saved;
+    pass_ms(1000);
+    ask();
+    over(1, 0);
+    assert_int_equal(scripts.figures.early_lost, 1);
+}
+
+static void a_holder_that_was_paused_is_counted_by_itself(void **state)
+{
+    (void)state;
+    (void)execute(from(&holder, RD_TAKE, 7));
+    ask();
+    ask();
+    pass_ms(LEASE_MS);
+    holder.paused_us = 1000 * (rd_us)RD_MS;
+    ask();
+    over(1, 0);
+    assert_int_equal(scripts.figures.early_paused, 1);
+}
+
+/* ---- several lines ---- */
+
+static rd_message of_lines(unsigned names, rd_message m)
+{
+    m.names = names;
+    return m;
+}
+
+/* One number for two lines. The clock of the second is an hour ahead. */
+static void read_two_lines(void)
+{
+    scripts.locks = true;
+    (void)execute(of_lines(1, from(&holder, RD_TAKE, 7)));
+    set_wall_ms(3600000);
+    (void)execute(of_lines(2, from(&holder, RD_TAKE, 8)));
+    const rd_message m = execute(of_lines(3, question()));
+    note(&m);
+    set_wall_ms(-3600000);
+}
+
+static void a_reading_of_two_lines_is_past_the_starts_of_both(void **state)
+{
+    (void)state;
+    read_two_lines();
+    pass_ms(LEASE_MS);
+    (void)execute(of_lines(3, question()));
+    over(2, 0);
+}
+
+static void a_reading_of_two_lines_counts_only_for_the_one_that_goes_on(void **state)
+{
+    (void)state;
+    read_two_lines();
+    (void)execute(of_lines(1, from(&holder, RD_RELEASE, 7)));
+    pass_ms(LEASE_MS);
+    (void)execute(of_lines(1, from(&holder, RD_TAKE, 9)));
+    (void)execute(of_lines(3, question()));
+    over(1, 0); /* of the second */
+}
+
+/* Each hold of an owner has its own start and its own length. */
+static void the_renewals_of_one_hold_do_not_keep_another(void **state)
+{
+    (void)state;
+    scripts.locks = true;
+    rd_message one = from(&holder, RD_TAKE, 7), two = from(&holder, RD_TAKE, 8);
+    two.owner = one.owner;
+    two.length = 3 * LEASE_MS;
+    (void)execute(one);
+    (void)execute(two);
+    ask();
+    ask();
+    pass_ms(LEASE_MS);
+    (void)execute(from(&holder, RD_RENEW, 8));
+    ask();
+    over(1, 0);
+    pass_ms(LEASE_MS);
+    ask();
+    over(1, 0);
+    pass_ms(2 * LEASE_MS);
+    ask();
+    over(2, 0);
+}
+
+/* ---- an earlier boot of the same name ---- */
+
 /* A machine starts again under the name that it had, and a request from before comes when
  * the machine has evidence of its new boot. The two times have nothing in common. */
 static void a_late_request_of_an_earlier_boot_comes(void)
@@ -282,6 +382,8 @@ static void the_guard_knows_the_request_of_an_earlier_boot(void **state)
     a_late_request_of_an_earlier_boot_comes();
     over(0, 0);
 }
+
+/* ---- a history that is lost ---- */
 
 /* Redis goes back to an older state, on a machine whose clock is behind. A reading of the
  * history that is lost is above the starts that come after it. */
@@ -344,6 +446,11 @@ int main(void)
         TEST(a_paused_asker_finds_a_lease_over_later),
         TEST(a_reading_of_a_lost_history_is_dropped),
         TEST(a_reading_of_a_lost_history_that_is_kept_is_noticed),
+        TEST(a_renewal_that_redis_has_lost_is_counted_by_itself),
+        TEST(a_holder_that_was_paused_is_counted_by_itself),
+        TEST(a_reading_of_two_lines_is_past_the_starts_of_both),
+        TEST(a_reading_of_two_lines_counts_only_for_the_one_that_goes_on),
+        TEST(the_renewals_of_one_hold_do_not_keep_another),
         TEST(a_request_of_an_earlier_boot_of_that_name_finds_a_lease_over),
         TEST(the_guard_knows_the_request_of_an_earlier_boot),
     };
