@@ -158,10 +158,10 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
     return err;
 }
 
-/* The score of an undated lease is no time: it is shown with the end of its lock. */
-static void show_undated(hf_job_info *info, int64_t now_ms)
+/* Its score is a time of the queue's own clock, or 0: its lease was found to be over. */
+static void show_lease(hf_job_info *info, int64_t now_ms)
 {
-    if (info->state == HF_STATE_RUNNING && info->due_ms == HF_TIME_MAX_MS)
+    if (info->state == HF_STATE_RUNNING && info->due_ms != 0)
         info->due_ms = now_ms + info->lease_remaining_ms;
 }
 
@@ -201,7 +201,7 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept, int64
         return err;
     if (!waits) {
         info->start_by_ms = 0;
-        show_undated(info, now_ms);
+        show_lease(info, now_ms);
         return HF_OK;
     }
     info->state = waiting_state(info, now_ms);
@@ -457,7 +457,7 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
         info->state = waiting_state(info, now_ms);
     else
         info->start_by_ms = 0;
-    show_undated(info, now_ms);
+    show_lease(info, now_ms);
     move_to(p, hf_reply_at(entry, 0), hf_reply_at(entry, 1));
     p->cb(info, p->arg);
     return HF_OK;

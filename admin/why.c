@@ -34,15 +34,8 @@ static hf_err read_why(const hf_answer *answer, void *out)
     hf_job_why *why = &asked->why;
     int64_t paused = 0, cancelling = 0;
     int64_t *const fields[] = {
-        &paused,
-        &why->before,
-        &why->max_running,
-        &why->running,
-        &why->rate_limit,
-        &why->rate_per_ms,
-        &why->next_token_ms,
-        &why->locked_until_ms,
-        &why->calm_until_ms,
+        &paused,          &why->before,      &why->max_running,   &why->running,
+        &why->rate_limit, &why->rate_per_ms, &why->next_token_ms, &why->locked_until_ms,
         &cancelling,
     };
     const size_t list = FIRST + HF_COUNT(fields);

@@ -176,14 +176,13 @@ static hf_err make_complete(hf_bare *bare, size_t n)
 
 static hf_err make_claim(hf_bare *bare, size_t n, const char *flags)
 {
-    static const char vouches[] = "0 10000", rules[] = "3 10000 15552000000";
+    static const char rules[] = "3 10000 15552000000";
     char max[24];
     request *r = &bare->claim;
     if (r->n == n)
         return HF_OK;
     (void)snprintf(max, sizeof max, "%zu", n);
-    const char *const args[] = {worker, "1", max, "10000", "0",  "0",
-                                flags,  max, "1", vouches, rules};
+    const char *const args[] = {worker, "1", max, "10000", "0", "0", flags, max, rules};
     begin(bare, r, &hf_lua_queue_claim, HF_COUNT(args));
     for (size_t i = 0; i < HF_COUNT(args); i++)
         put_text(&r->text, args[i]);

@@ -1,4 +1,5 @@
-# Expands a script: a line `--- @include "lib/x.lua"` stands for that file of the same folder. Redis
+# Expands a script: a line `--- @include "lib/x.lua"` stands for that file of the same folder, or of
+# redis/lua, which has what several folders share. Redis
 # runs a script's whole text for each EVALSHA, so a script includes what it uses and nothing else.
 # What only a rare branch uses is included in that branch. A file that is already there, at the top
 # or in a block around the line, is not repeated. Comments of included files are left out.
@@ -7,6 +8,7 @@
 # named, and works on the locals there. It is for what each run of a script does: a function would be
 # made anew for each run, with all that it refers to.
 
+set(hf_shared_lua "${CMAKE_CURRENT_LIST_DIR}/../redis/lua")
 string(ASCII 1 hf_open)
 string(ASCII 2 hf_close)
 string(ASCII 3 hf_semicolon)
@@ -34,7 +36,11 @@ endfunction()
 # a block that is indented by `depth` spaces; `within` are the files that include it. Needs hf_there,
 # the list of `file@depth` that are visible here, and updates it.
 function(hf_include out dir path depth within)
-  file(READ "${dir}/${path}" text)
+  set(from "${dir}")
+  if(NOT EXISTS "${dir}/${path}")
+    set(from "${hf_shared_lua}")
+  endif()
+  file(READ "${from}/${path}" text)
   hf_guard(text "${text}")
   string(REPLACE "\n" ".;" lines "${text}.") # no element is empty
   list(APPEND within "${path}")
@@ -51,7 +57,7 @@ function(hf_include out dir path depth within)
       set(file "${CMAKE_MATCH_2}")
       if(file IN_LIST within)
         message(FATAL_ERROR "${dir}/${path}:${n}: ${file} is included by itself: ${within}")
-      elseif(NOT EXISTS "${dir}/${file}")
+      elseif(NOT EXISTS "${dir}/${file}" AND NOT EXISTS "${hf_shared_lua}/${file}")
         message(FATAL_ERROR "${dir}/${path}:${n}: there is no ${file}")
       elseif(kind STREQUAL "step" OR NOT "@${hf_there}@" MATCHES "@${file}@")
         if(kind STREQUAL "include")

@@ -24,12 +24,12 @@
 
 #include "base/machine.h"
 #include "base/random.h"
+#include "base/reading.h"
 #include "lock/guard.h"
 #include "lock/listener.h"
 #include "lock/member.h"
 #include "lock/node.h"
 #include "lock/ops.h"
-#include "lock/reading.h"
 #include "lock/tasks.h"
 #include "lock/watchdog.h"
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/reading.h"
 #include "lock/names.h"
-#include "lock/reading.h"
 #include "lock/watchdog.h"
 #include "redis/call.h"
 

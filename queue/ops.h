@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/remote_clock.h"
+#include "base/reading.h"
 #include "holdfast/producer.h"
 #include "redis/call.h"
 
@@ -116,8 +116,6 @@ typedef struct hf_claim_args {
     bool baton;   /* in doubt, after a reconnect: the next wake-up is doubted */
     bool due;     /* a baton's time has come: a wake-up that has come is cleared */
     bool forgive; /* count no crash for what is taken over */
-    hf_clock_view clock;
-    uint32_t judged_ms; /* the longest lease for which clock.vouched_ms holds */
 } hf_claim_args;
 
 HF_MUSTCHECK hf_err hf_op_claim(hf_client *client, const hf_queue *queue,
@@ -221,7 +219,6 @@ typedef struct hf_renew_args {
     uint32_t lease_ms;
     int64_t not_after;
     uint32_t alive_ms;
-    hf_clock_view clock;
     const struct hf_told *told; /* of the runs; n_told of them */
     size_t n_told;
 } hf_renew_args;
@@ -261,14 +258,10 @@ typedef struct hf_check_args {
     const char *worker;
     uint32_t alive_ms; /* refreshes the worker's entry; 0: does not */
     uint32_t lease_ms;
-    bool give_back;      /* a baton that this worker had is put back: the wake-up is
-                            cleared first; otherwise only one that was broken is made anew */
-    int64_t least_ms;    /* the clock was not set before this of late; 0: not known */
-    const int64_t *over; /* of each queue: undated leases up to this number are over;
-                            NULL: none are */
-    const char *machine; /* whose processes share what they learned; "": none */
-    const char *learned; /* of Redis's clock; "": nothing */
-    uint32_t keep_ms;    /* and is useful for this long */
+    bool give_back; /* a baton that this worker had is put back: the wake-up is
+                       cleared first; otherwise only one that was broken is made anew */
+    hf_asker asker;
+    const char *const *shown; /* of each queue: hf_reading_shown(); NULL: nothing */
 } hf_check_args;
 
 /* For n queues, at most HF_SLOTS_MAX: runs the baton rule. */
@@ -277,22 +270,34 @@ HF_MUSTCHECK hf_err hf_op_check(hf_client *client, const hf_queue *const *queues
                                 void *arg);
 typedef struct hf_checked {
     int64_t now_ms;
-    bool empty;                /* nothing is scheduled or running in any of them */
-    uint32_t longest_lease_ms; /* of any worker of any of them */
-    hf_bytes learned; /* by another worker of this machine; borrowed from the answer */
+    bool empty;                 /* nothing is scheduled or running in any of them */
+    uint32_t shortest_lease_ms; /* of any worker of any of them */
 } hf_checked;
+/* What was read of a queue's clock (base/reading.h). */
+typedef struct hf_read_queue {
+    uint64_t clock_ms; /* 0: no lease runs */
+    uint64_t number;
+    uint32_t after_ms; /* in this time a lease may be found over; 0: it is not known */
+} hf_read_queue;
 typedef struct hf_checked_queue {
-    int64_t doubt_ms; /* after this time a lease may have expired with no worker scheduled
-                         to claim the job, unless something changes; 0: none ends soon */
-    int64_t undated;  /* each undated lease has this number or a lower one; 0: none is */
-    bool divided;     /* into shards, which have its jobs */
-    bool ticks;       /* of schedules are due, and this worker has to reckon them */
+    bool divided; /* into shards, which have its jobs */
+    bool ticks;   /* of schedules are due, and this worker has to reckon them */
     bool
         unknown; /* it has not heard of this worker by hf_op_present(): its data is new */
+    hf_read_queue read;
 } hf_checked_queue;
 /* Writes n queues, in their order. */
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
                                     hf_checked_queue *queues, size_t n);
+
+/* For n queues, at most HF_SLOTS_MAX: reads the clock of each, shows what was read
+ * before, and finds leases that are over, which a claim then takes. */
+HF_MUSTCHECK hf_err hf_op_read(hf_client *client, const hf_queue *const *queues, size_t n,
+                               const hf_asker *asker, const char *const *shown,
+                               hf_answer_cb cb, void *arg);
+/* Writes n queues, in their order. */
+HF_MUSTCHECK hf_err hf_read_read(const hf_answer *answer, int64_t *now_ms,
+                                 hf_read_queue *queues, size_t n);
 
 /* For n queues, at most HF_SLOTS_MAX: which of them could be claimed now? */
 HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,

@@ -8,10 +8,10 @@
 #include "queue_scripts.h"
 
 enum {
-    CLAIM_ARGS = 11,
+    CLAIM_ARGS = 9,
     CLAIM_HEAD = 7, /* of its answer: the fields before the jobs */
     UNCLAIM_ARGS = 2,
-    RENEW_FIXED = 7,
+    RENEW_FIXED = 5,
     RENEW_EACH = 2,
     RENEW_TOLD = 3
 };
@@ -37,7 +37,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
                    hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char flags[3], vouches[NUMBERS_SIZE], rules[NUMBERS_SIZE];
+    char flags[3], rules[NUMBERS_SIZE];
     size_t n = 0;
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
     if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
@@ -56,9 +56,6 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     hf_args_int(&a, args->alive_ms);
     hf_args_bytes(&a, (hf_bytes){flags, n});
     hf_args_int(&a, args->slots != 0 ? args->slots : args->max);
-    hf_args_int(&a, args->clock.at_least_ms);
-    hf_args_bytes(
-        &a, numbers(vouches, (int64_t[]){args->clock.vouched_ms, args->judged_ms}, 2));
     hf_args_bytes(
         &a,
         numbers(rules, (int64_t[]){args->poison, args->dead_max, args->dead_age_ms}, 3));
@@ -176,8 +173,6 @@ hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
     hf_args_int(&a, args->alive_ms);
-    hf_args_int(&a, args->clock.at_least_ms);
-    hf_args_int(&a, args->clock.least_ms);
     hf_args_int(&a, (int64_t)(RENEW_TOLD * args->n_told));
     for (size_t i = 0; i < n; i++) {
         hf_args_text(&a, items[i].id);

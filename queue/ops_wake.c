@@ -11,7 +11,8 @@
 
 enum {
     WAIT_MARGIN_MS = 1000, /* for the answer to a wait that ended */
-    CHECK_ARGS = 8,
+    CHECK_ARGS = 6,
+    READ_ARGS = 2,
     BEAT_ARGS = 3,
     PRESENT_ARGS = 3,
     LIMITS_ARGS = 5,
@@ -81,18 +82,16 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
-    if (!hf_args_init(&a, CHECK_ARGS + n, CHECK_ARGS + n))
+    if (!hf_args_init(&a, CHECK_ARGS + n, CHECK_ARGS))
         return HF_NOMEM;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->alive_ms);
     hf_args_flag(&a, args->give_back);
     hf_args_int(&a, args->lease_ms);
-    hf_args_int(&a, args->least_ms);
-    hf_args_text(&a, args->machine);
-    hf_args_text(&a, args->learned);
-    hf_args_int(&a, args->keep_ms);
-    for (size_t i = 0; args->over != NULL && i < n; i++)
-        hf_args_int(&a, args->over[i]);
+    hf_args_text(&a, args->asker.machine == NULL ? "" : args->asker.machine);
+    hf_args_int(&a, (int64_t)args->asker.boot_ms);
+    for (size_t i = 0; i < n; i++)
+        hf_args_text(&a, args->shown == NULL ? "" : args->shown[i]);
     hf_err err = hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_check,
                                                   .keys = keys,
                                                   .n_keys = n,
@@ -104,37 +103,63 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     return err;
 }
 
+/* {clock, number, after} */
+static hf_read_queue read_queue(const hf_reply *reply)
+{
+    return (hf_read_queue){.clock_ms = (uint64_t)hf_reply_int(hf_reply_at(reply, 0)),
+                           .number = (uint64_t)hf_reply_int(hf_reply_at(reply, 1)),
+                           .after_ms = (uint32_t)hf_reply_int(hf_reply_at(reply, 2))};
+}
+
 hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queue *queues,
                        size_t n)
 {
     *out = (hf_checked){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 7, &out->now_ms);
+    hf_err err = hf_script_status(answer, 8, &out->now_ms);
     if (err != HF_OK)
         return err;
-    int64_t longest_ms = hf_reply_int(hf_reply_at(answer->reply, 4));
-    if (longest_ms < 0 || longest_ms > UINT32_MAX)
-        return HF_PROTO;
-    out->longest_lease_ms = (uint32_t)longest_ms;
-    out->learned = hf_reply_bytes(hf_reply_at(answer->reply, 5));
-    const hf_reply *times = hf_reply_at(answer->reply, 3);
-    const hf_reply *undated = hf_reply_at(answer->reply, 6);
-    const hf_reply *ticks = hf_reply_at(answer->reply, 7);
-    const hf_reply *unknown = hf_reply_at(answer->reply, 8);
-    if (hf_reply_len(times) != n || hf_reply_len(undated) != n)
+    const hf_reply *divided = hf_reply_at(answer->reply, 3);
+    const hf_reply *ticks = hf_reply_at(answer->reply, 5);
+    const hf_reply *unknown = hf_reply_at(answer->reply, 6);
+    const hf_reply *readings = hf_reply_at(answer->reply, 7);
+    if (hf_reply_len(divided) != n || hf_reply_len(readings) != n)
         return HF_PROTO;
     out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t doubt_ms = hf_reply_int(hf_reply_at(times, i));
+    out->shortest_lease_ms = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 4));
+    for (size_t i = 0; i < n; i++)
         queues[i] =
-            (hf_checked_queue){.doubt_ms = doubt_ms == -1 ? 0 : doubt_ms,
-                               .undated = hf_reply_int(hf_reply_at(undated, i)),
-                               .divided = doubt_ms == -1,
+            (hf_checked_queue){.divided = hf_reply_int(hf_reply_at(divided, i)) != 0,
                                .ticks = hf_reply_int(hf_reply_at(ticks, i)) != 0,
-                               .unknown = hf_reply_int(hf_reply_at(unknown, i)) != 0};
-        if (queues[i].doubt_ms < 0 || queues[i].undated < 0)
-            return HF_PROTO;
-    }
+                               .unknown = hf_reply_int(hf_reply_at(unknown, i)) != 0,
+                               .read = read_queue(hf_reply_at(readings, i))};
     return HF_OK;
+}
+
+hf_err hf_op_read(hf_client *client, const hf_queue *const *queues, size_t n,
+                  const hf_asker *asker, const char *const *shown, hf_answer_cb cb,
+                  void *arg)
+{
+    hf_args a;
+    hf_bytes keys[HF_SLOTS_MAX];
+    HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
+    if (!hf_args_init(&a, READ_ARGS + n, READ_ARGS))
+        return HF_NOMEM;
+    hf_args_text(&a, asker->machine);
+    hf_args_int(&a, (int64_t)asker->boot_ms);
+    for (size_t i = 0; i < n; i++)
+        hf_args_text(&a, shown[i]);
+    return hf_script_send(client, &hf_lua_queue_read, keys, n, &a, 0, cb, arg);
+}
+
+hf_err hf_read_read(const hf_answer *answer, int64_t *now_ms, hf_read_queue *queues,
+                    size_t n)
+{
+    hf_err err = hf_script_status(answer, 2 + n, now_ms);
+    for (size_t i = 0; err == HF_OK && i < n; i++)
+        queues[i] = read_queue(hf_reply_at(answer->reply, 2 + i));
+    return err;
 }
 
 hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,

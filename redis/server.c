@@ -101,7 +101,6 @@ static hf_server *make_server(void)
     if (s == NULL)
         return NULL;
     pthread_mutex_init(&s->lock, NULL);
-    hf_remote_clock_init(&s->clock, 0);
     s->refs = 1;
     return s;
 }
@@ -438,9 +437,7 @@ uint64_t hf_server_trip_ns(hf_server *s)
 int64_t hf_server_now(hf_server *s)
 {
     pthread_mutex_lock(&s->lock);
-    int64_t now_ms = hf_remote_clock_known(&s->clock)
-                         ? hf_remote_clock_now(&s->clock, hf_boot_ns())
-                         : 0;
+    int64_t now_ms = s->clock.known ? hf_remote_clock_now(&s->clock, hf_boot_ns()) : 0;
     pthread_mutex_unlock(&s->lock);
     return now_ms;
 }
@@ -448,45 +445,9 @@ int64_t hf_server_now(hf_server *s)
 uint64_t hf_server_when(hf_server *s, int64_t at_ms)
 {
     pthread_mutex_lock(&s->lock);
-    uint64_t when_ns =
-        hf_remote_clock_known(&s->clock) ? hf_remote_clock_when(&s->clock, at_ms) : 0;
+    uint64_t when_ns = s->clock.known ? hf_remote_clock_when(&s->clock, at_ms) : 0;
     pthread_mutex_unlock(&s->lock);
     return when_ns;
-}
-
-void hf_server_judge(hf_server *s, uint32_t lease_ms)
-{
-    pthread_mutex_lock(&s->lock);
-    hf_remote_clock_judge(&s->clock, lease_ms);
-    pthread_mutex_unlock(&s->lock);
-}
-
-hf_clock_view hf_server_view(hf_server *s, uint32_t *judged_ms)
-{
-    uint64_t boot_ns = hf_boot_ns();
-    pthread_mutex_lock(&s->lock);
-    hf_clock_view view = {
-        .vouched_ms = hf_remote_clock_vouched(&s->clock, boot_ns),
-        .least_ms = hf_remote_clock_least(&s->clock, boot_ns),
-        .at_least_ms = hf_remote_clock_at_least(&s->clock, boot_ns),
-    };
-    *judged_ms = s->clock.lease_ms;
-    pthread_mutex_unlock(&s->lock);
-    return view;
-}
-
-void hf_server_learned(hf_server *s, char out[HF_REMOTE_STATE_SIZE])
-{
-    pthread_mutex_lock(&s->lock);
-    hf_remote_clock_save(&s->clock, out);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void hf_server_adopt(hf_server *s, const char *text, size_t len)
-{
-    pthread_mutex_lock(&s->lock);
-    hf_remote_clock_adopt(&s->clock, text, len);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- the pause ---- */

@@ -137,15 +137,6 @@ int64_t hf_server_now(hf_server *server); /* Unix ms, never ahead; 0: not known 
 /* The boot time, ns, at which its clock shows this time, if it runs as fast as ours; 0:
  * it has long passed, or the clock is not known yet; UINT64_MAX: in centuries. */
 uint64_t hf_server_when(hf_server *server, int64_t at_ms);
-/* Leases of this length are judged from now on. */
-void hf_server_judge(hf_server *server, uint32_t lease_ms);
-/* The view of the clock that a script receives; *judged_ms: the longest lease for which
- * it holds.
- */
-hf_clock_view hf_server_view(hf_server *server, uint32_t *judged_ms);
-/* For other processes of this machine, and from them. */
-void hf_server_learned(hf_server *server, char out[HF_REMOTE_STATE_SIZE]);
-void hf_server_adopt(hf_server *server, const char *text, size_t len);
 
 /* ---- the pause; by the owner of the loop ---- */
 

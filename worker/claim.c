@@ -261,7 +261,6 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .due = served->state == HF_Q_DUE,
         .forgive = now < site->forgive_until_ns || now < served->forgive_until_ns,
     };
-    args.clock = hf_server_view(site->redis, &args.judged_ms);
     served->credit -= args.max;
     hf_err err = hf_op_claim(site->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {

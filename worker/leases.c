@@ -191,8 +191,6 @@ static void renew(hf_client *none, hf_batch *batch, void *arg)
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
                           .told = telling.told,
                           .n_told = telling.n_told};
-    uint32_t judged_ms;
-    args.clock = hf_server_view(site->redis, &judged_ms);
     renewal *r = new_renewal(site, batch, &telling);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
     if (r != NULL && site->leases->client != NULL && has_replicas(site)) {

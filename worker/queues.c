@@ -143,7 +143,6 @@ static void owe(hf_served *served)
 {
     if (served->looked)
         served->debt = hf_debt_next(served->debt, HF_DEBT_MADE);
-    served->look_ms = 0;
     served->asked = 0;
 }
 
@@ -409,8 +408,8 @@ void hf_queue_move(hf_served *served, hf_site *site)
 {
     const hf_worker *w = served->worker;
     served->site = site;
-    served->timer_ms = served->look_ms = served->sent_due_ms = 0;
-    served->undated = (hf_undated){.n = 0};
+    served->timer_ms = served->sent_due_ms = 0;
+    served->reading = (hf_reading){.epoch = 0};
     served->registered = false;
     served->claim_not_after = INT64_MAX / 2;
     served->forgive_until_ns = hf_boot_ns() + 3 * w->opts.lease_ms * HF_MS_NS;

@@ -11,7 +11,6 @@
 
 #include "worker/queue_state.h"
 #include "worker/shared.h"
-#include "worker/undated.h"
 
 /* A queue of the plan. It lives as long as its first member. */
 struct hf_whole {
@@ -62,19 +61,18 @@ struct hf_served {
     int64_t due_ms, sent_due_ms; /* of the baton that has come since the last claim (0:
                                     none, or it was given back), and of the one for which
                                     the claim under way is made */
-    int64_t look_ms; /* when it is looked at once more; Redis's clock, 0: not */
-    hf_undated undated;
-    bool schedules_put;        /* Redis knows those of the file (schedules.c) */
-    uint64_t kept_ns;          /* when it was last told that the file names them */
-    unsigned puts;             /* requests for them under way, */
-    hf_err puts_err;           /* and why one of them failed; HF_OK: none has */
-    bool reckoning;            /* a request about ticks is under way, */
-    bool reckon_again;         /* and others became due meanwhile */
-    uint64_t hold_until_ns;    /* nothing is asked of it; 0: it may be */
-    uint32_t backoff_ms;       /* the last one; 0: it was answered since */
-    hf_err refused;            /* why, as it was logged last */
-    uint32_t moves;            /* nodes that did not have it, in a row */
-    uint64_t forgive_until_ns; /* since it moved: no crash is counted */
+    hf_reading reading;          /* of its clock, to be shown; "": no lease runs there */
+    bool schedules_put;          /* Redis knows those of the file (schedules.c) */
+    uint64_t kept_ns;            /* when it was last told that the file names them */
+    unsigned puts;               /* requests for them under way, */
+    hf_err puts_err;             /* and why one of them failed; HF_OK: none has */
+    bool reckoning;              /* a request about ticks is under way, */
+    bool reckon_again;           /* and others became due meanwhile */
+    uint64_t hold_until_ns;      /* nothing is asked of it; 0: it may be */
+    uint32_t backoff_ms;         /* the last one; 0: it was answered since */
+    hf_err refused;              /* why, as it was logged last */
+    uint32_t moves;              /* nodes that did not have it, in a row */
+    uint64_t forgive_until_ns;   /* since it moved: no crash is counted */
 };
 
 /* Of one member. */

@@ -27,8 +27,8 @@ bool hf_clock_sample(hf_site *site, int64_t now_ms, uint64_t sent_ns)
     return true;
 }
 
-/* Leases may have lost their locks by a step forward. After a step back leases may seem
- * to last too long: a check finds those, and they are over a lease later. */
+/* Leases may have lost their locks by a step forward. After a step back what was ready
+ * stays ready: a check sees to it. */
 void hf_clock_tell(hf_site *site)
 {
     hf_worker *w = site->worker;

@@ -44,7 +44,6 @@ static hf_site *new_site(hf_worker *w, hf_server *server)
     }
     site->worker = w;
     site->redis = server;
-    hf_server_judge(server, w->opts.lease_ms);
     return site;
 }
 

@@ -80,8 +80,7 @@ void hf_site_refused(hf_site *site, hf_err err, const char *detail)
     hf_site_pause(site, err);
 }
 
-/* This worker can judge leases again after a lease and a gap, and leases of new workers
- * last for one more. */
+/* Leases that could not be renewed meanwhile are taken over by then: that is no crash. */
 void hf_site_forgive(hf_site *site)
 {
     site->forgive_until_ns = hf_boot_ns() + 3 * site->worker->opts.lease_ms * HF_MS_NS;
@@ -247,7 +246,6 @@ static void note_life(hf_site *site)
                             : "Redis may be another one: leases are verified",
                        "run_id", info->run_id);
         hf_watchdog_verify(w->watchdog);
-        hf_check_other_data(site);
     }
     hf_report_text(w, HF_LOG_INFO, "Redis is back",
                    hf_cluster_is_plain(w->cluster) ? NULL : "node", site->redis->place);
@@ -334,6 +332,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
+        hf_check_other_data(site);
         hf_cluster_doubt(w->cluster);
         bool replica = err == HF_READONLY && hf_cluster_is_plain(w->cluster);
         if (w->phase == HF_STARTING && (hf_client_is_refused(client) || replica)) {

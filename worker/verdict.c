@@ -348,8 +348,6 @@ static bool keep_locks(batch *b)
                           .not_after = hf_clock_not_after(site),
                           .told = telling.told,
                           .n_told = telling.n_told};
-    uint32_t judged_ms;
-    args.clock = hf_server_view(site->redis, &judged_ms);
     bool sent = hf_op_renew(site->client, &b->served->queue, &args, items, n, 0,
                             on_locks_kept, b) == HF_OK;
     hf_telling_done(&telling);

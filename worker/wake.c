@@ -83,19 +83,19 @@ static void end_backoffs(hf_worker *w)
     hf_queues_hold_over(w, now);
 }
 
-/* Of the owned times and the planned looks, on the clock of this Redis; 0: none. */
+/* Of the owned times, on the clock of this Redis; 0: none. */
 static int64_t first_time(const hf_site *site)
 {
     const hf_waking *k = site->worker->wake;
     int64_t first = 0;
     for (size_t i = 0; i < k->n_served; i++)
         if (k->served[i]->site == site)
-            first = sooner(first, sooner(k->served[i]->timer_ms, k->served[i]->look_ms));
+            first = sooner(first, k->served[i]->timer_ms);
     return first;
 }
 
-/* Sets the one alarm to the earliest of the owned times, of the planned looks, and of the
- * ends of backoffs. It may come too early, and is set anew then. */
+/* Sets the one alarm to the earliest of the owned times, and of the ends of backoffs. It
+ * may come too early, and is set anew then. */
 void hf_wake_timers(hf_worker *w)
 {
     hf_waking *k = w->wake;
@@ -123,8 +123,6 @@ static void on_alarm(uv_poll_t *alarm, int status, int events)
         return; /* it was set anew meanwhile */
     w->wake->alarm_ns = 0;
     end_backoffs(w);
-    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
-        hf_check_again(b);
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
         if (served->timer_ms == 0 || !hf_has_come(served, served->timer_ms))

@@ -28,6 +28,7 @@ bool hf_wake_idle(const hf_worker *w);
 void hf_check_send(hf_site *site);
 void hf_check_give_back(hf_worker *w);           /* batons that it cannot use */
 void hf_check_at(hf_site *site, uint64_t at_ns); /* one more at this time */
-void hf_check_other_data(hf_site *site);         /* what was told of leases is void */
+/* The next connection may show other data, of which nothing was read yet. */
+void hf_check_other_data(hf_site *site);
 
 #endif

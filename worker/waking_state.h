@@ -46,6 +46,14 @@ typedef struct hf_bundle {
     uint64_t check_at_ns;    /* not before this when a wait has ended */
     uint64_t check_again_ns; /* one more at this time; 0: none */
     uint64_t empty_ns;       /* when the last one was sent, if it found no job; or 0 */
+
+    /* the readings (readings.c) */
+    bool has_read;
+    uint32_t read_ms;    /* from one to the next */
+    uint64_t read_at_ns; /* the next one; 0: none is planned, or one is under way */
+    hf_site *read_site;  /* that was asked */
+    hf_served *reading_at[HF_SLOTS_MAX];
+    size_t n_reading; /* 0: none is under way */
 } hf_bundle;
 
 typedef struct hf_waking {
@@ -84,7 +92,6 @@ uint32_t hf_check_longest_ms(const hf_worker *w);
 void hf_check_bundle(hf_bundle *b, bool give_back);
 void hf_check_bundle_at(hf_bundle *b, uint64_t at_ns);
 void hf_check_look_in(hf_bundle *b, uint32_t ms);
-void hf_check_again(hf_bundle *b); /* the second look, if its time has come */
 /* Of a cluster's node: it does not have this queue, or not now. */
 void hf_bundle_unserved(hf_bundle *b, hf_site *site, hf_err err, const char *detail);
 /* It has the own keys of a queue that is divided: there are no jobs. */

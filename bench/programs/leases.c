@@ -117,10 +117,8 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
         const held *h = hf_lease_user(batch->leases[i]);
         items[i] = (hf_renew_item){.id = h->id, .fence = h->fence};
     }
-    const hf_renew_args args = {.worker = worker_id,
-                                .lease_ms = b->lease_ms,
-                                .alive_ms = ALIVE_MS,
-                                .clock = {.at_least_ms = 1}};
+    const hf_renew_args args = {
+        .worker = worker_id, .lease_ms = b->lease_ms, .alive_ms = ALIVE_MS};
     atomic_fetch_add(&b->requests, 1);
     hf_err err = hf_op_renew(client, &b->queue, &args, items, batch->n, batch->timeout_ms,
                              on_renewed, batch);
@@ -192,8 +190,7 @@ static void claim_some(bench *b)
                                 .alive_ms = ALIVE_MS,
                                 .poison = 3,
                                 .dead_max = 10000,
-                                .dead_age_ms = 1000,
-                                .clock = {.at_least_ms = 1}};
+                                .dead_age_ms = 1000};
     b->answered = false;
     must(hf_op_claim(b->client, &b->queue, &args, on_claimed, b), "a claim", NULL);
     while (!b->answered)

@@ -123,10 +123,9 @@ static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n
 {
     json_t *object = hf_job_json(why->job);
     json_t *rest =
-        json_pack("{s:o, s:o, s:o, s:o, s:b, s:I}", "reasons", words(reasons, n),
+        json_pack("{s:o, s:o, s:o, s:b, s:I}", "reasons", words(reasons, n),
                   "held_since_ms", hf_out_time(hf_why_held_since(why)), "locked_until_ms",
-                  hf_out_time(why->locked_until_ms), "calm_until_ms",
-                  hf_out_time(why->calm_until_ms), "cancelling", (int)why->cancelling,
+                  hf_out_time(why->locked_until_ms), "cancelling", (int)why->cancelling,
                   "now_ms", (json_int_t)why->now_ms);
     json_t *queue = of_queue(why);
     bool whole = object != NULL && rest != NULL && queue != NULL &&

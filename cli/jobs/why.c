@@ -48,7 +48,6 @@ static void add_running(list *l, const hf_job_why *why)
     if (!hf_why_is_lapsed(why))
         return;
     add(l, why->paused, HF_REASON_PAUSED);
-    add(l, why->calm_until_ms > why->now_ms, HF_REASON_CLOCK);
     add_workers(l, why);
     add(l, is_busy(why), HF_REASON_BUSY);
 }

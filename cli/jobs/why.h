@@ -17,7 +17,6 @@
     X(RETRY, "retry")           /* it failed, and waits for its next attempt */          \
     X(DELAYED, "delayed")       /* it waits for its time */                              \
     X(PAUSED, "paused")                                                                  \
-    X(CLOCK, "clock")     /* no worker vouches yet for what Redis's clock says */        \
     X(REFUSED, "refused") /* Redis refuses writes */                                     \
     X(NO_WORKER, "no_worker")                                                            \
     X(NO_WORKER_FOR_TYPE, "no_worker_for_type")                                          \

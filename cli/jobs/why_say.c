@@ -81,11 +81,13 @@ static void say_running(const hf_why_say *t)
     int64_t since_ms = hf_why_held_since(t->why); /* 0: Redis's clock went back */
     when(t, since_ms, since);
     when(t, job->due_ms, end);
-    if (hf_why_is_lapsed(t->why))
-        printf(
-            "its holder%s%s is gone: its lease was over at %s, and the next claim takes "
-            "the job over\n",
-            who[0] != '\0' ? " " : "", who, end);
+    if (hf_why_is_lapsed(t->why) && job->due_ms == 0)
+        puts("its holder is gone: its lease is over, and the next claim takes the job "
+             "over");
+    else if (hf_why_is_lapsed(t->why))
+        puts(
+            "its holder has not renewed its lease: a worker that serves the queue proves "
+            "that it is over, within about a lease, and takes the job over");
     else
         printf("%s runs it%s%s, with a lease until %s that is renewed: 'holdfast job "
                "cancel %s%s' ends it\n",
@@ -209,11 +211,6 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
     case HF_REASON_PAUSED:
         printf("queue '%s' is paused: 'holdfast queue resume %s' starts its jobs again\n",
                why->job->queue, why->job->queue);
-        break;
-    case HF_REASON_CLOCK:
-        printf("it cannot be taken over before %s: no worker has known the clock of "
-               "Redis for long enough\n",
-               when(t, why->calm_until_ms, moment));
         break;
     case HF_REASON_REFUSED:
         fputs("Redis refuses every write, so no job starts or ends: ", stdout);

@@ -203,8 +203,8 @@ typedef struct hf_job_info {
     uint32_t max_attempts;        /* 0: the worker's */
     uint32_t timeout_ms;          /* 0: the handler's */
     int64_t created_ms;           /* 0: not known */
-    int64_t due_ms;               /* running: the end of its lease; dead: when it died;
-                                     done: when it ended */
+    int64_t due_ms;               /* running: the end of its lease, 0: it was found to be
+                                     over; dead: when it died; done: when it ended */
     char holder[HF_HOLDER_SIZE];  /* of a running job: the id of its worker; else "" */
     uint64_t fence;               /* of a running job; else 0 */
     int64_t lease_remaining_ms;   /* of a running job; else 0 */
@@ -439,8 +439,6 @@ typedef struct hf_job_why {
     int64_t next_token_ms; /* the rate is used up: when the next job may start; else 0 */
     int64_t locked_until_ms; /* it waits, but its lock is still held: the end of that
                                 lock; else 0 */
-    int64_t calm_until_ms;   /* no worker has known Redis's clock for long enough, so
-                                leases of dead workers last until then; else 0 */
     bool cancelling;         /* it was asked to end */
     int64_t workers; /* live workers that serve its queue, neither quiet nor stopping */
     int64_t workers_for_type; /* those of them that take its type, or may take it */

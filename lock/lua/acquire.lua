@@ -82,12 +82,10 @@ local function read_clocks()
   return read_clock(names), number
 end
 
--- For how many ms no holder has renewed, and in how many that can be proved; 0, 0: one lives. With `whose` only
--- the lease of that owner counts.
-local function silence(l, whose)
+-- For how many ms no holder has renewed, and in how many that can be proved; 0, 0: one lives.
+local function silence(l)
   local silent, after = math.huge, 0
-  local all = whose and { whose, call('ZSCORE', l.x, whose) } or
-    call('ZRANGE', l.x, 0, LOOK - 1, 'WITHSCORES')
+  local all = call('ZRANGE', l.x, 0, LOOK - 1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local e = entry_of(l, all[i])
     local start = e and start_of(e, all[i + 1])
@@ -103,11 +101,11 @@ end
 
 -- Leases that seem over may be those of the dead, which only readings can prove. So whoever is refused leaves
 -- one.
-local function taken(l, whose)
+local function taken(l)
   if call('PTTL', l.cell) > 0 then
     return { TAKEN, now, l.name, 0, 0, 0, 0 }
   end
-  local silent, after = silence(l, whose)
+  local silent, after = silence(l)
   local clock, number = 0, 0
   if wants_reading(l) then
     open_writes()
@@ -161,7 +159,7 @@ for i = FIRST, #ARGV do
     if find_hold(e, hold) then
       known = known + 1
     elseif seems_over(l, start_of(e, score), e.lease) then
-      return taken(l, owner)
+      return taken(l)
     elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
       not e.granted and e.mode ~= mode or mode == 'p' and permits > e.permits then
       return { DEADLOCK, now, l.name }

@@ -96,11 +96,10 @@ local function check_no_record(id, lock)
   end
 end
 
--- Its holder may not have noticed yet, so it keeps the time that the score gives it. A marked lease
--- that lasts another lease has no lock in that time.
+-- Its holder may not have noticed yet, so it keeps the time that the score gives it.
 local function check_no_lock(id, ends)
-  if ends <= (tonumber(call('HGET', META, 'unlocked') or 0) or 0) then
-    return
+  if (call('HGET', META, 'clock') or 0) + 0 > now + 50 then
+    return -- Redis's clock was set back, and may have ended locks before
   end
   local text = string.format('runs until %.0f, but has no lock', ends)
   if call('EXISTS', LOCK .. id) == 1 then
@@ -129,7 +128,6 @@ end
 local function check_lock(id, ends, lock)
   local holder, fence = string.match(lock, '^([%w%._:-]+):(%d+)$')
   local left, of = call('PTTL', LOCK .. id), holders[holder or ''] or { 0, 0 }
-  ends = ends > TIME_MAX and now + left or ends -- undated: no score says it
   holders[holder or ''] = { of[1] + 1, math.max(of[2], ends) }
   check_fence(id, fence)
   if left == -1 then
@@ -175,7 +173,7 @@ local function check_member(id, scores, lock)
     check_no_record(id, lock)
   elseif phase == 'running' and lock then
     check_lock(id, scores.running, lock)
-  elseif phase == 'running' and scores.running > now + 50 and scores.running <= TIME_MAX then
+  elseif phase == 'running' and scores.running > now + 50 then
     check_no_lock(id, scores.running)
   end
   if phase == 'parked' then

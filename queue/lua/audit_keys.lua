@@ -44,14 +44,14 @@ local TYPES = {
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
   cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
   unique = 'hash', windows = 'zset', parked = 'zset',
-  progress = 'hash', checkpoint = 'hash', logs = 'hash',
+  progress = 'hash', checkpoint = 'hash', logs = 'hash', readings = 'hash',
 }
 local NUMBERS = {
-  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
-  'undated', 'unlocked', 'cron_by', 'cron_high',
+  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'high', 'clock',
+  'cron_by', 'cron_high',
 }
 local ENDS = {
-  seen = 86400000, last = 3600000, ended = 86400000, purged = 60000, clock = 15000,
+  seen = 86400000, last = 3600000, ended = 86400000, purged = 60000,
   told = 60000, answer = 86400000, -- at most, ms
 }
 local LISTS = { workers = true, told = true }

@@ -1,4 +1,4 @@
--- Take jobs: first those whose holder's lease is over (a cancelled one is removed), then due ones.
+-- Take jobs: first those whose lease was found to be over (read.lua; a cancelled one is removed), then due ones.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id, unique for each life of a process
@@ -11,11 +11,7 @@
 --            baton's time has come: so is a wake-up that has come; another worker keeps a later
 --            one), f (forgive: count no crash)
 --  ARGV[8]   slots       how many can start at once: of a queue with a limit no more are taken
---  ARGV[9]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
---  ARGV[10]  vouches     `until judged`: leases that end until then, ms on Redis's clock, are over,
---            even if this clock was set; 0 or below: the worker vouches for none, but will after this
---            many ms, negated; judged: the longest lease for which it vouches, ms
---  ARGV[11]  rules       `poison dead_max dead_age`: crashes of its holders until a job is dead; the
+--  ARGV[9]   rules       `poison dead_max dead_age`: crashes of its holders until a job is dead; the
 --            bounds of `dead`, jobs and ms
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
@@ -28,16 +24,15 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"
---- @include "lib/watched.lua"
 --- @include "lib/high.lua"
 --- @include "lib/max_bytes.lua"
 if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
 -- 1. Read the queue, and make the token of this claim.
-local worker, max, lease, at_least, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[9], ARGV[7]
-local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high')
-local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
+local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[7]
+local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high', 'clock')
+local ended = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] == '0' -- a lease is over
 local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta[4] + 0 or 0
 local marked = uses and string.find(uses, 'm', 1, true)
 local expires, late = uses and string.find(uses, 'x', 1, true), false
@@ -50,7 +45,7 @@ local fence = time[1] .. micros
 if meta[2] and meta[2] + 0 >= fence + 0 then
   fence = string.format('%d', meta[2] + 1)
 end
-local token = worker .. ':' .. fence
+local token, clock = worker .. ':' .. fence, meta[5]
 --- @step "lib/lease_end.lua"
 -- The jobs; `due` of all of them, or `dues` of each. m: the limits of the queue; nil: there are none.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
@@ -59,21 +54,19 @@ local doubted = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
 local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that got nothing may be repeated
 
--- 2. Look closer where a limit, an ended lease, a job that expires or a clock that was set back may count.
+-- 2. Look closer where a limit, a lease that is over, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
-if uses and string.find(uses, '[^bfklmux]') or late or first and first + 0 <= now or #flags > 1 or now < high then
+if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or now < high then
   --- @include "lib/read_meta.lua"
   --- @include "lib/open_writes.lua"
   --- @include "lib/take_over.lua"
   --- @include "lib/limits.lua"
-  --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
   --- @step "lib/sharded.lua"
-  if uses and string.find(uses, '[^bcfklmnprux]') then
+  if uses and string.find(uses, '[^bcefklmnprux]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
-  local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')
-  vouched, m = vouched + 0, read_meta()
+  m = read_meta()
   paused = m.paused
   doubted = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
@@ -82,22 +75,11 @@ if uses and string.find(uses, '[^bfklmux]') or late or first and first + 0 <= no
     buried = {}
     max = expire_due(buried) and 0 or max -- it comes back at once, for the others
   end
-  if vouched > 0 and longest_lease() > judged + 0 then
-    vouched = -lease -- it does not know of such a long lease yet
-  end
-  if first and first + 0 <= now and first + 0 > vouched then
-    -- Another worker may vouch for more; meanwhile this one comes now and then.
-    local left = vouched > 0 and first - vouched or -vouched
-    wait = vouched > 0 and math.ceil(left) + 1 or math.max(wait, math.min(floor(left / 10), 200))
-    if left > 1000 then
-      open_writes()
-      call('HSET', META, 'calm', string.format('%d', now + left))
-    end
-  elseif first and first + 0 <= now and not paused then
+  if ended and not paused then
     dues, buried, marked = {}, buried or {}, true
     n, bytes = take_over({
       worker = worker, token = token, max = max, lease = lease, lease_end = lease_end,
-      vouched = vouched, at_least = at_least, poison = string.match(ARGV[11], '^%d+') + 0,
+      poison = string.match(ARGV[9], '^%d+') + 0,
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
       buried = buried, expires = expires,
     })
@@ -258,9 +240,9 @@ if m and not paused and string.find(m.uses, 'c', 1, true) then
   --- @include "lib/told_ticks.lua"
   ticks = told_ticks(worker)
 end
--- 9. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
+-- 9. Follow the wake rule. Where no limit counts, the next claim is for the head.
 local at
-if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
+if m or n == 0 or more == nil or expires then
   --- @include "lib/wake.lua"
   --- @include "lib/open_writes.lua"
   open_writes()

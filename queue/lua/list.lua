@@ -14,6 +14,7 @@
 --           answers, none if the queue has none.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/lease_left.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/has_marks.lua"
@@ -105,7 +106,7 @@ for i = 1, #found, 2 do
   if is_wanted(line, kept) and not (may_expire and is_late(id)) then
     local mark = marks and call('HGET', CRASHES, id) or '0'
     local token = state == 'running' and call('GET', LOCK .. id) or ''
-    local lease = token ~= '' and math.max(0, call('PTTL', LOCK .. id)) or 0
+    local lease = token ~= '' and lease_left(id) or 0
     answer[#answer + 1] = {
       id, score, line, #record - nl, token, lease, tonumber(string.match(mark, '^%d+')) or 0,
       kept, marks and marks_of(id, token),

@@ -57,7 +57,7 @@ if ARGV[2] ~= '1' or waiting + running + dead + kept + stray + schedules + worke
 end
 open_writes()
 local fence = call('HGET', META, 'fence')
-call('DEL', META, WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRASHES, CANCELS, WAITS, PROGRESS, CHECKPOINTS, LOGS,
+call('DEL', META, P .. 'readings', WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRASHES, CANCELS, WAITS, PROGRESS, CHECKPOINTS, LOGS,
   DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS)
 if fence then
   call('HSET', META, 'fence', fence)

@@ -7,11 +7,8 @@
 --  ARGV[2]   lease       ms from now, at least 1
 --  ARGV[3]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[4]   alive       ms for which the worker counts as alive; 0: no change
---  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
---  ARGV[6]   least       ms on Redis's clock: a lease of this worker's that ends later is not over,
---            at any time of this clock; 0: not known
---  ARGV[7]   told        how many of the last arguments say something of a run, in threes
---  ARGV[8..] id, fence for each job, at most 1000; then, for what is told: the place of the job, from 1
+--  ARGV[5]   told        how many of the last arguments say something of a run, in threes
+--  ARGV[6..] id, fence for each job, at most 1000; then, for what is told: the place of the job, from 1
 --            on; p (`percent note`), c (`number checkpoint`) or l (`attempt from lines`); the text
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
@@ -25,15 +22,16 @@ if late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
 local args, worker, keys, ends = ARGV, ARGV[1], {}, {}
-local told = #args - ARGV[7] -- behind this place
-local n = (told - 7) / 2
+local told = #args - ARGV[5] -- behind this place
+local n = (told - 5) / 2
 if n == 0 then
   return { OK, now }
 end
-local lease, at_least = ARGV[2], ARGV[5]
+local known = call('HMGET', META, 'fence', 'clock')
+local lease, clock = ARGV[2], known[2]
 --- @step "lib/lease_end.lua"
 for k = 1, n do
-  keys[k] = LOCK .. args[6 + 2 * k]
+  keys[k] = LOCK .. args[4 + 2 * k]
 end
 -- The last one first, as in a claim; but in a large sorted set those that end first are found first.
 local from, to, step = n, 1, -1
@@ -42,16 +40,15 @@ if n > 128 then
 end
 for k = from, to, step do
   local last = #ends
-  ends[last + 1], ends[last + 2] = lease_end, args[6 + 2 * k]
+  ends[last + 1], ends[last + 2] = lease_end, args[4 + 2 * k]
 end
 local holders = call('MGET', unpack(keys))
-local known = call('HGET', META, 'fence') or 0
 
 -- The usual case: all are held, and none is cancelled. Then no job needs a decision of its own.
 local plain, highest, fence, token = call('EXISTS', CANCELS) == 0, 0, nil, nil
 for k = 1, plain and n or 0 do
-  if args[7 + 2 * k] ~= fence then
-    fence = args[7 + 2 * k]
+  if args[5 + 2 * k] ~= fence then
+    fence = args[5 + 2 * k]
     token = worker .. ':' .. fence
     highest = math.max(highest, fence + 0)
   end
@@ -66,19 +63,16 @@ if not plain or call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) < n then
   -- Not plain; or one is not in `running`, or named twice, or was moved in this ms.
   local ids, later, held, all = {}, {}, {}, true
   for k = 1, n do
-    ids[k] = args[6 + 2 * k]
+    ids[k] = args[4 + 2 * k]
   end
   local scores, cancels = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', CANCELS, unpack(ids))
-  -- A lock has ended by this clock alone if its end is past, but not for its holder. An undated lease
-  -- has no end (check.lua), and is its holder's until a check finds it over.
-  local least, latest = ARGV[6] == '0' and math.huge or ARGV[6] + 0, math.max(now, ARGV[5] + 0)
+  -- A lock that is missing has ended by this clock alone: the job has no other holder before its score is 0.
   codes, highest = {}, 0
   for k = n, 1, -1 do
-    fence = args[7 + 2 * k]
+    fence = args[5 + 2 * k]
     token = worker .. ':' .. fence
     local mine = scores[k] and holders[k] == token
-    local at = scores[k] and not holders[k] and scores[k] + 0 or 0
-    if at > least and at <= latest or at > TIME_MAX then
+    if scores[k] and scores[k] ~= '0' and not holders[k] then
       mine = call('SET', keys[k], token, 'NX', 'PXAT', lease_end)
     end
     if mine then
@@ -99,7 +93,7 @@ end
 for k = 1, #keys do
   call('PEXPIREAT', keys[k], lease_end)
 end
-if highest > known + 0 then
+if highest > (known[1] or 0) + 0 then
   -- A failover lost the last increments: later claims must rise above the fences shown here.
   call('HSET', META, 'fence', string.format('%d', highest))
 end
@@ -109,7 +103,7 @@ if told < #args then
   for i = told + 1, #args, 3 do
     local k = args[i] + 0
     if not codes or codes[k] ~= LOST then
-      tell[args[i + 1]](args[6 + 2 * k], args[7 + 2 * k], args[i + 2])
+      tell[args[i + 1]](args[4 + 2 * k], args[5 + 2 * k], args[i + 2])
     end
   end
   note_use('m', true)

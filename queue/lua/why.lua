@@ -3,16 +3,16 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  returns  {OK, now, set, score, line, payload bytes, token, lease, crashes, paused, before,
---           max_running, running, rate_limit, rate_per, next token, locked until, calm until,
+--           max_running, running, rate_limit, rate_per, next token, locked until,
 --           cancelling, {holder, jobs, ...}, kept, follows} | {GONE, now}
 --           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
 --           are due and come first, those of a higher level among them. next token: when the rate
---           lets the next one start; locked until: the end of a lock on a waiting job; calm until:
---           no takeover before it;
+--           lets the next one start; locked until: the end of a lock on a waiting job;
 --           kept and follows: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/lease_left.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/key_cancels.lua"
@@ -36,7 +36,7 @@ if not place then
 end
 local m = read_meta()
 local token = call('GET', LOCK .. id) or ''
-local nl, left = string.find(record, '\n', 1, true) or 0, math.max(0, call('PTTL', LOCK .. id))
+local nl, left = string.find(record, '\n', 1, true) or 0, lease_left(id)
 local asked = place == 'running' and call('HGET', CANCELS, id) or '-'
 
 local before = 0
@@ -48,9 +48,7 @@ if place == 'schedule' then
     end
     before = before + call('ZCOUNT', higher, '-inf', now)
   end
-  if now >= m.calm then -- the jobs of dead holders are taken first
-    before = before + call('ZCOUNT', RUNNING, '-inf', now)
-  end
+  before = before + call('ZCOUNT', RUNNING, 0, 0) -- those of dead holders are taken first
 end
 
 local function holders()
@@ -78,7 +76,7 @@ return {
   OK, now, place, time_of(score), string.sub(record, 1, nl), #record - nl, token, left,
   tonumber(string.match(call('HGET', CRASHES, id) or '', '^%d+')) or 0, m.paused and 1 or 0, before,
   m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
-  place == 'schedule' and left > 0 and now + left or 0, m.calm > now and m.calm or 0,
+  place == 'schedule' and left > 0 and now + left or 0,
   string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(), kept,
   follows(place, id, record),
 }

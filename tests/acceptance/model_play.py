@@ -8,7 +8,7 @@ from queue_model import Queue
 from schedule_play import IDS, SchedulePlay
 
 FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry", "unique", "told",
-            "on_dead", "schedules", "steps")
+            "on_dead", "schedules", "steps", "twins")
 OPTIONS = {"priority", "start_within", "expired", "unique", "on_dead"}
 AGE, DEAD_MAX = 15552000000, 10000
 
@@ -21,12 +21,20 @@ class Run:
         self.printed = 0  # bytes
 
 
+class Machine:
+    """Its boot clock is this much ahead of the true time."""
+
+    def __init__(self, name, ahead):
+        self.name, self.ahead = name, ahead
+
+
 class Worker:
     """A worker as it sees itself: which runs it has, which claim was not answered, which schedules its file
-    has, and whether it has told Redis of them."""
+    has, and whether it has told Redis of them; what it has read of the queue's clock, as it shows that."""
 
-    def __init__(self, name, lease):
-        self.name, self.lease, self.number = name, lease, 0
+    def __init__(self, name, lease, machine):
+        self.name, self.lease, self.number, self.machine = name, lease, 0, machine
+        self.readings = []
         self.runs, self.unanswered = {}, None
         self.file, self.has_put = None, False
 
@@ -46,10 +54,16 @@ class Play(SchedulePlay):
         self.names = [f"job-{k:02}" for k in range(random.choice((4, 12, 40)))]
         self.ever = {*self.names, *IDS}
         self.made, self.payloads, self.slices, self.born = 0, 0, 0, 0
+        self.pace = random.choice((20, 200, 2000))
+        lengths = {20: (40, 120, 200, 400), 200: (400, 1200, 2000, 4000), 2000: (600, 2000, 3000, 10000)}
+        self.lengths = random.sample(lengths[self.pace], random.choice((1, 1, 2, 3)))  # of leases
+        self.unheard, self.booted = [], 0
+        self.machines = [self.machine() for _ in range(random.choice((1, 2, 3)))]
+        if "twins" in self.features:  # two machines that were made of one image have one name
+            self.machines.append(Machine(self.machines[0].name, self.ahead()))
         self.workers = [self.worker() for _ in range(random.choice((1, 2, 4)))]
         self.producers = [Producer(f"producer-{k}") for k in range(2)]
         self.poison = random.choice((1, 2, 3, 5)) if "poison" in self.features else 3
-        self.pace = random.choice((20, 200, 2000))
         self.earlier = collections.deque(maxlen=40)
         self.begin_schedules()
         self.actions = self.weighted()
@@ -59,12 +73,13 @@ class Play(SchedulePlay):
             self.enqueue: 22, self.claim: 18, self.verdicts: 26, self.renew: 6, self.die: 1.5,
             self.again: 6, self.pass_time: 14, self.cancel: 4, self.delete: 2, self.requeue: 3,
             self.purge: 0.7, self.pause: 0.8, self.check: 2, self.stats: 1.5, self.show: 2,
-            self.list: 0.7, self.edit: 2,
+            self.list: 0.7, self.edit: 2, self.read: 8, self.read_often: 0.3, self.reboot: 0.2,
             self.limits: 1 if "limits" in self.features else 0,
             self.on_dead: 1 if "on_dead" in self.features else 0,
             self.many_runs: 0.2 if "told" in self.features else 0,
             self.logs: 1.5 if "told" in self.features else 0.1,
-            self.step_back: 0.3 if "steps" in self.features else 0, **self.schedule_actions(),
+            self.step_back: 0.3 if "steps" in self.features else 0,
+            self.step_forward: 0.3 if "steps" in self.features else 0, **self.schedule_actions(),
         }
         for action in weights:
             weights[action] *= self.random.uniform(0.5, 1.5)
@@ -90,7 +105,7 @@ class Play(SchedulePlay):
         for state in "delayed", "dead", "done":
             if self.chance(0.3):
                 self.purge(state, 1000)
-        worker = self.born_worker(8000)
+        worker = self.born_worker(8000, self.machine())
         for _ in range(300):
             self.pass_time(self.random.choice((10000, 400000)))
             if not self.model.within("schedule") and not self.model.within("running"):
@@ -98,6 +113,7 @@ class Play(SchedulePlay):
                 if not dead:
                     break
                 self.send("delete", 0, 0, *dead[:1000])
+            self.check(worker)
             if self.chance(0.2):
                 waiting = [job.id for job in self.model.waiting()][:200]
                 self.send("requeue", 0, 0, 0, 0, 0, *waiting)
@@ -105,6 +121,7 @@ class Play(SchedulePlay):
             while worker.runs and self.chance(0.9):
                 self.verdicts(worker, ending=True)
             worker.runs.clear()
+            self.check(worker)
         self.end_schedules()
         self.pass_time(10 * 86400000)  # what was to end before the clock was set back ends, too
         self.check(worker)
@@ -114,6 +131,10 @@ class Play(SchedulePlay):
     @property
     def now(self):
         return self.harness.now
+
+    @property
+    def true_time(self):
+        return self.model.leases.world
 
     def chance(self, p):
         return self.random.random() < p
@@ -135,15 +156,26 @@ class Play(SchedulePlay):
         """Mostly in time."""
         return self.random.choice((0, 0, 0, self.now, self.now + 5000, self.now + 5000))
 
-    def worker(self):
+    def worker(self, machine=None):
         self.born += 1
-        return Worker(f"host-{self.born}-00c0ffee00c0ffee", self.random.choice((2000, 5000, 10000)))
+        return Worker(f"host-{self.born}-00c0ffee00c0ffee", self.random.choice(self.lengths),
+                      machine or self.random.choice(self.machines))
 
-    def born_worker(self, lease):
-        worker = self.worker()
+    def born_worker(self, lease, machine):
+        worker = self.worker(machine)
         worker.lease = lease
         self.workers.append(worker)
         return worker
+
+    def machine(self):
+        self.booted += 1
+        return Machine(f"boot-{self.booted}", self.ahead())
+
+    def ahead(self):
+        return self.random.choice((0, 5000, 86400000, 3000000000)) + self.random.randint(0, 1000) - self.true_time
+
+    def boot(self, worker):
+        return max(0, self.true_time + worker.machine.ahead)
 
     def bounds(self):
         """Of the dead: jobs, and ms."""
@@ -170,6 +202,9 @@ class Play(SchedulePlay):
             return
         script, words = self.random.choice(self.earlier)
         words = list(words)
+        if script == "renew" and any(self.model.leases.is_followed(words[0], *words[k:k + 2])
+                                     for k in range(5, len(words) - int(words[4]), 2)):
+            return
         if script in ("cron_put", "cron_change"):
             self.pass_time(1)
         if script == "cron_change" and not self.is_last_run(words):
@@ -190,50 +225,40 @@ class Play(SchedulePlay):
                 worker.unanswered = number
 
     def pass_time(self, ms=None):
-        """The present ms is always odd, so no lease ends in it."""
         if ms is None:
             ms = self.random.choice((1, self.pace, self.pace, 10 * self.pace)) * self.random.random()
             if self.chance(0.01):
                 ms = self.random.choice((70000, 600000, 7200000, 15000000))
-        self.harness.set_time(self.now + 2 * int(ms / 2 + 1))
+        self.set_time(self.now + int(ms) + 1)
+        self.model.leases.world += int(ms) + 1
+        unheard, self.unheard = self.unheard, []
+        for worker, *answer in unheard:
+            self.note(worker, *answer)
+
+    def set_time(self, ms):
+        self.harness.set_time(ms)
         self.model.now = self.now
 
+    def step_forward(self):
+        """Redis's clock is set forward: locks end, and leases do not."""
+        self.set_time(self.now + self.random.choice((1, 30, 1000, self.pace, 20 * self.pace, 3000000, 90000000)))
+
     def step_back(self):
-        """Redis's clock is set back. A worker sees what was ready, and sees the step. No job runs then, or the
-        steps are below a tenth of a lease: what becomes of leases else is another matter (tests/history)."""
+        """Redis's clock is set back. A worker sees what was ready, and sees the step."""
         if any(taken.vague for taken in self.model.unique.taken.values()):
             return
         worker = self.any_worker()
-        longest = max(other.lease for other in self.workers)
-        ms = 2 * self.random.choice((1, 30, 80, self.pace, 20 * self.pace, 3000000, 9000000))
-        ends = max((job.score for job in self.model.within("running")), default=self.now)
-        small = ms <= 160 and ends - longest <= self.now - ms + 160
-        if small or self.end_runs(worker):
-            self.says_it_lives(worker)
-            before, high = self.now, self.model.schedules.high
-            self.model.forget_the_past()
-            self.harness.set_back(ms)
-            self.model.now = self.now
-            self.says_it_lives(worker)
-            self.harness.compare_dues(before)
-            if self.model.schedules.high < high:  # all is reckoned anew
-                self.decided.clear()
-            self.earlier.clear()  # no client sends them again after so long
-
-    def end_runs(self, worker):
-        """Whether no job runs: live workers are done, and the jobs of dead ones are taken over."""
-        self.send("pause", 0, 0)
-        for _ in range(20):
-            for other in self.workers:
-                if other.runs:
-                    self.complete(other, list(other.runs.values()))
-                    other.runs.clear()
-            running = self.model.within("running")
-            if not running:
-                return True
-            self.pass_time(max(1, running[-1].score - self.now + 2))
-            self.claim(worker, len(running), lost=False)
-        return False
+        ms = self.random.choice((1, 60, 160, self.pace, 20 * self.pace, 6000000, 18000000))
+        self.says_it_lives(worker)
+        before, high = self.now, self.model.schedules.high
+        self.model.forget_the_past()
+        self.harness.set_back(ms)
+        self.model.now = self.now
+        self.says_it_lives(worker)
+        self.harness.compare_dues(before)
+        if self.model.schedules.high < high:  # all is reckoned anew
+            self.decided.clear()
+        self.earlier.clear()  # no client sends them again after so long
 
     # ---- producers ----
 
@@ -325,12 +350,11 @@ class Play(SchedulePlay):
             worker.unanswered = None
         worker.number += 1
         most = most or self.random.choice((1, 2, 3, 10, 100))
-        vouches = self.now - self.random.choice((0, 0, 0, 0, 500, 20000))
         flags = self.random.choice(("", "", "", "t", "b", "f"))
         dead_max, dead_age = self.bounds()
         answer = self.send("claim", worker.name, worker.number, most, worker.lease, self.not_after(),
                            worker.lease + 15000, flags, self.random.choice((most, 1, 3, 100)),
-                           self.now, f"{vouches} 1000000", f"{self.poison} {dead_max} {dead_age}")
+                           f"{self.poison} {dead_max} {dead_age}")
         if self.chance(0.05) if lost is None else lost:
             worker.unanswered = worker.number
         elif answer[0] == OK:
@@ -412,16 +436,13 @@ class Play(SchedulePlay):
             self.renew_runs(worker, [run for run in runs if run.id in worker.runs])
 
     def renew_runs(self, worker, runs, told=None):
-        least = 0
-        if self.chance(0.1):  # it vouches for a lease that this clock says is over
-            ends = [job.score for run in runs for job in [self.model.jobs.get(run.id)]
-                    if job and job.place == "running" and job.token == f"{worker.name}:{run.fence}"]
-            least = min(ends) - 1 if ends and len(ends) == len(runs) else 0
+        """A worker believes in a lease by its own clock, and not when it was found to be over."""
+        runs = [run for run in runs if not self.model.leases.is_followed(worker.name, run.id, run.fence)]
         if told is None:
             told = self.told(runs) if runs and "told" in self.features else []
         named = [word for run in runs for word in (run.id, run.fence)]
         answer = self.send("renew", worker.name, worker.lease, self.not_after(), worker.lease + 15000,
-                           self.now, least, len(told), *named, *told)
+                           len(told), *named, *told)
         if answer[0] == OK and len(answer) > 2:
             for run, code in zip(runs, answer[2]):
                 if code not in (OK, CANCEL) and self.chance(0.8):
@@ -468,12 +489,58 @@ class Play(SchedulePlay):
         """A worker is killed, and another one starts."""
         self.workers[self.random.randrange(len(self.workers))] = self.worker()
 
+    # ---- reading the clock of the queue ----
+
     def check(self, worker=None):
-        if self.says_it_lives(worker or self.any_worker())[7] == [1]:
+        if self.says_it_lives(worker or self.any_worker())[5] == [1]:
             self.told_of_ticks()
 
     def says_it_lives(self, worker):
-        return self.send("check", worker.name, worker.lease + 15000, 0, worker.lease, self.now, "", "", 0, 0)
+        answer = self.send("check", worker.name, worker.lease + 15000, 0, worker.lease, worker.machine.name,
+                           self.boot(worker), self.shown(worker))
+        self.hear(worker, answer[7][0])
+        return answer
+
+    def read(self, worker=None):
+        worker = worker or self.any_worker()
+        answer = self.send("read", worker.machine.name, self.boot(worker), self.shown(worker))
+        self.hear(worker, answer[2])
+
+    def read_often(self):
+        """While a lease lasts, so that more is read than is kept."""
+        worker = self.any_worker()
+        for _ in range(50):
+            self.read(worker)
+            self.pass_time(self.random.uniform(0.02, 0.1) * min(self.lengths))
+
+    def hear(self, worker, reading):
+        """The answer may be lost, or come later."""
+        if reading[0] and self.chance(0.9):
+            self.note(worker, reading, self.now)
+        elif reading[0] and self.chance(0.7):
+            self.unheard.append((worker, reading, self.now))
+
+    def note(self, worker, reading, redis):
+        clock, number, _ = reading
+        worker.readings.append(f"{number}:{clock}:{self.boot(worker)}:{redis}")
+
+    def shown(self, worker):
+        """What it has read last; or before, or nothing, or what was read of another clock."""
+        if not worker.readings or self.chance(0.04):
+            return self.random.choice(("", "1:2:3:4", "1:2:3", "1:2:3:4:5", "x"))
+        if self.chance(0.03):
+            return str(int(worker.readings[-1][0]) + 1) + worker.readings[-1][1:]
+        return self.random.choice(worker.readings) if self.chance(0.08) else worker.readings[-1]
+
+    def reboot(self):
+        """A machine starts again, mostly under another name."""
+        k = self.random.randrange(len(self.machines))
+        before, self.machines[k] = self.machines[k], self.machine()
+        if self.chance(0.2):
+            self.machines[k] = Machine(before.name, min(before.ahead, -self.true_time))
+        for k, worker in enumerate(self.workers):
+            if worker.machine is before:
+                self.workers[k] = self.worker()
 
     # ---- commands ----
 

@@ -7,6 +7,7 @@ import json
 
 from model_answers import (ANY, CANCEL, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
                            Dues, More, OneOf, Page, Record, Starts)
+from lease_model import Leases
 from schedule_model import Schedules
 
 DELAY_MAX, MINUTE = 3155760000000, 60000
@@ -17,11 +18,12 @@ DELAY_MAX, MINUTE = 3155760000000, 60000
 
 class Job:
     """An accepted job. place: `schedule`, `running` or `dead`; score: when it is due, when its lease
-    ends, when it died. token: of the lock. crashes, cancel: the marks beside it."""
+    ends by the queue's clock (0: it is over), when it died. token: of the lock; run: the last one; held_until:
+    the true end of its lease. crashes, cancel: the marks beside it."""
 
     def __init__(self, id, head, payload, due):
         self.id, self.head, self.payload = id, head, payload
-        self.place, self.score, self.token = "schedule", due, None
+        self.place, self.score, self.token, self.run, self.held_until = "schedule", due, None, None, 0
         self.crashes, self.cancel = 0, None
         self.progress, self.checkpoint, self.logs = None, None, Logs()
         self.first = 0  # when the first of the jobs was accepted that a debounce has put together
@@ -451,7 +453,7 @@ class Queue:
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.trimmed, self.kept, self.last_lines = 0, Kept(), LastLines()
         self.unique, self.conflicts = UniqueKeys(self), {}
-        self.schedules = Schedules(self)
+        self.schedules, self.leases = Schedules(self), Leases(self)
 
     # ---- looking ----
 
@@ -486,7 +488,7 @@ class Queue:
         return 0 < int(not_after) < self.now
 
     def locked(self, job):
-        """Whether its lock is there: it ends with the lease."""
+        """Whether its lock is there: it ends by Redis's clock, or with the lease."""
         return job.place == "running" and job.token is not None and self.now <= job.score
 
     # ---- the one door out ----
@@ -645,20 +647,19 @@ class Queue:
     # ---- claiming ----
 
     def claim(self, args):
-        worker, number, most, lease, not_after, _alive, flags, slots, at_least, vouches, rules = args
+        worker, number, most, lease, not_after, alive, flags, slots, rules = args
         if self.late(not_after):
             return [LATE, self.now]
-        most, until = int(most), int(vouches.split()[0])
+        most = int(most)
         poison, dead_max, dead_age = map(int, rules.split())
         fence = max(self.now * 1000, self.fence + 1)
-        ends = self.lease_end(lease, at_least)
         taken, buried, marks, over = [], [], [], 0
         self.expire_due(buried)
         if not self.paused:
             most = 0 if self.expired() else most  # what followed one of them: it comes back at once
-            for job in self.over(until)[:min(most, 200)]:
+            for job in self.leases.over()[:min(most, 200)]:
                 if self.take_over(job, "f" in flags, poison, buried):
-                    taken.append((job, job.score))
+                    taken.append((job, self.now))
             over = len(taken)
             most = over if self.expired() else most
             free = self.limits.free(self.now, most - over, int(slots) - over,
@@ -669,7 +670,8 @@ class Queue:
                 self.limits.take(self.now, len(chosen))
         for job, _ in taken:
             starts = job.place == "schedule"
-            job.place, job.score, job.token = "running", ends, f"{worker}:{fence}"
+            job.place, job.token = "running", f"{worker}:{fence}"
+            self.leases.begin(job, int(lease))
             if starts:
                 self.unique.started(job)
         if taken:
@@ -681,6 +683,7 @@ class Queue:
                      for word in (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
+        self.leases.lives(int(lease), int(alive))
         ticks = self.schedules.due_rows(100) if self.schedules.tell() else None
         return [OK, self.now, str(fence), ANY, More(ticks), marks or 0, buried or 0, *self.told(taken)]
 
@@ -692,18 +695,6 @@ class Queue:
         if len(taken) > 32:
             return [Dues([due for _, due in taken]), *map(list, zip(*words))]
         return [Dues([due for _, due in taken]), *(word for pair in words for word in pair)]
-
-    def lease_end(self, lease, at_least):
-        """An even ms: the holder knows the clock. (The harness has no others.)"""
-        ends = max(self.now, int(at_least)) + int(lease)
-        return ends + ends % 2
-
-    def over(self, until):
-        """Leases that are over, as far as the worker vouches for it."""
-        running = self.within("running")
-        if not running or running[0].score > min(self.now, until):
-            return []
-        return [job for job in running if job.score <= min(self.now, until)]
 
     def take_over(self, job, forgive, poison, buried):
         """The job of a dead holder: whether the claim gets it."""
@@ -740,19 +731,19 @@ class Queue:
     # ---- what a holder says ----
 
     def renew(self, args):
-        worker, lease, not_after, _alive, at_least, least, told = args[:7]
-        jobs, told = args[7:len(args) - int(told)], args[len(args) - int(told):]
+        worker, lease, not_after, alive, told = args[:5]
+        jobs, told = args[5:len(args) - int(told)], args[len(args) - int(told):]
         if self.late(not_after):
             return [LATE, self.now]
-        ends, codes = self.lease_end(lease, at_least), []
+        if not jobs:
+            return [OK, self.now]
+        codes = []
         for id, fence in zip(jobs[::2], jobs[1::2]):
-            job = self.at(id, "running")
-            token = f"{worker}:{fence}"
-            held = job and self.locked(job) and job.token == token
-            if job and not self.locked(job) and int(least):  # the clock was set forward
-                held = int(least) < job.score <= max(self.now, int(at_least))
+            job, token = self.at(id, "running"), f"{worker}:{fence}"
+            held = job and job.score > 0 and (job.token == token or not self.locked(job))
             if held:
-                job.token, job.score = token, ends
+                job.token = token
+                self.leases.begin(job, int(lease))
                 codes.append(CANCEL if job.cancel in (fence, "*") else OK)
             else:
                 codes.append(LOST)
@@ -767,6 +758,7 @@ class Queue:
                 else:
                     start, _, lines = rest.partition(" ")
                     self.jobs[id].logs.tell(fence, first, int(start), lines)
+        self.leases.lives(int(lease), int(alive))
         return [OK, self.now] + ([codes] if any(codes) else [])
 
     def held(self, worker, args, step, resent):
@@ -893,7 +885,7 @@ class Queue:
         if job.place == "dead":
             return [IS_DEAD, self.now]
         if job.place == "running":
-            return [RUNS, self.now, self.ask_to_cancel(job), job.score, ANY]
+            return [RUNS, self.now, self.ask_to_cancel(job), self.now + self.leases.left(job), ANY]
         self.leave(job, "cancelled")
         return [OK, self.now]
 
@@ -1037,14 +1029,17 @@ class Queue:
         self.tellers = json.loads(types or "{}")
         return [OK, self.now]
 
-    def check(self, _args):
-        """A worker is alive. It corrects the letters in `uses`, and ends schedules that no file names."""
+    def check(self, args):
+        """A worker is alive. It corrects the letters in `uses`, ends schedules that no file names, and reads."""
+        _worker, alive, _give_back, lease, machine, boot, shown = args
+        self.leases.lives(int(lease), int(alive))
+        reading = self.leases.read(machine, boot, shown)
         self.schedules.sweep()
         self.levelled = any(job.level != 1 for job in self.within("schedule")) or (
             self.levelled and bool(self.within("running")))
         empty = not self.waiting() and not self.within("running")
-        return Page([OK, self.now, ANY if self.expired() else int(empty), ANY, ANY, ANY, ANY,
-                     [int(self.schedules.tell())]])
+        return [OK, self.now, ANY if self.expired() else int(empty), [0], min(self.leases.lengths),
+                [int(self.schedules.tell())], ANY, [reading]]
 
     # ---- reading ----
 
@@ -1081,7 +1076,7 @@ class Queue:
         locked = self.locked(job)
         record = job.record() if whole == "1" else Record(job.head, "")
         return Page([OK, self.now, job.place, job.score, record, job.size,
-                     job.token if locked else "", job.score - self.now if locked else 0, job.crashes, 0,
+                     job.token if locked else "", self.leases.left(job), job.crashes, 0,
                      self.follows(job), [job.progress.partition(" ")[2] if job.progress and locked else "",
                                          len(job.checkpoint.text) if job.checkpoint else 0,
                                          len(job.logs.runs)]])
@@ -1125,6 +1120,8 @@ class Queue:
     def call(self, script, args):
         if script.startswith("cron_"):
             return getattr(self.schedules, script)(args)
+        if script == "read":
+            return [OK, self.now, self.leases.read(*args)]
         return getattr(self, self.SCRIPTS.get(script, script))(args)
 
     # ---- the wake rule ----
@@ -1135,6 +1132,8 @@ class Queue:
         waiting = self.within("schedule")
         times = [self.schedules.wake_by(),
                  *(job.head.get("start_by") for job in [*waiting, *self.within("parked")])]
+        if not self.paused and self.leases.over():
+            times.append(self.now)
         if not self.paused and not self.limits.max_running and not self.limits.rate:
             times += [job.score for job in waiting]
         times = [time for time in times if time is not None]
@@ -1152,6 +1151,7 @@ class Queue:
         self.kept.jobs = {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)}
         self.unique.taken = {key: one for key, one in self.unique.taken.items() if self.unique.state(one)}
         self.last_lines.forget(self.now)
+        self.leases.forget_the_past()
         for job in self.within("running"):
             job.token = job.token if self.locked(job) else None
 
@@ -1195,5 +1195,5 @@ class Queue:
             "cancel": {job.id: job.cancel for job in jobs if job.cancel},
             "ended": {id: how for id, (at, how) in self.ended.items() if self.now <= at + MINUTE},
             "counters": {name: n for name, n in self.counters.items() if n},
-            "wake": self.wake_by(), **self.schedules.keys(),
+            "wake": self.wake_by(), **self.schedules.keys(), **self.leases.keys(),
         }

@@ -221,29 +221,6 @@ static hf_err list(hf_job_state state, const char *after, size_t limit)
                          detail);
 }
 
-/* Its score is a number beyond all times (check.lua). */
-static void an_undated_lease_is_shown_with_the_end_of_its_lock(void **state)
-{
-    enum { HOUR_MS = 3600000, ROUNDED_MS = 2 };
-    hf_job_info info = {HF_JOB_INFO_INIT};
-    (void)state;
-    enqueue("one", 0);
-    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 253402300800003 one");
-    int64_t before_ms = hf_queue_fixture_now(&fixture);
-    assert_int_equal(
-        hf_fixture_number(&fixture.redis, "PEXPIRE hf:{q}:lock:one %d", HOUR_MS), 1);
-    int64_t from_ms = hf_queue_fixture_now(&fixture);
-    must(hf_admin_job(fixture.admin, "q", "one", &info, NULL, detail));
-    must(list(HF_STATE_RUNNING, NULL, 1));
-    /* The scripts may stand still between the time and what is left of the lock. */
-    int64_t took_ms = hf_queue_fixture_now(&fixture) - from_ms;
-    int64_t first_ms = before_ms + HOUR_MS - took_ms - ROUNDED_MS;
-    int64_t last_ms = from_ms + HOUR_MS + ROUNDED_MS;
-    assert_in_range(info.due_ms, first_ms, last_ms);
-    assert_in_range(listed[0].due_ms, first_ms, last_ms);
-}
-
 static void each_state_has_its_list(void **state)
 {
     static const char *const expected[] = {"ready", NULL, "again", "runs", "dead"};
@@ -535,7 +512,6 @@ int main(void)
         TEST(a_job_is_found_in_any_queue),
         TEST(a_record_that_cannot_be_read_is_shown_as_far_as_it_goes),
         TEST(each_state_has_its_list),
-        TEST(an_undated_lease_is_shown_with_the_end_of_its_lock),
         TEST(a_list_is_read_page_by_page),
         TEST(a_sparse_list_is_searched_to_its_end),
         TEST(a_list_that_has_looked_at_many_says_where_to_continue),

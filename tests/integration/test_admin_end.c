@@ -209,8 +209,7 @@ static void a_holder_that_renews_without_a_lock_hears_of_the_cancel(void **state
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
     (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 2000 one");
     assert_int_equal(cancel("one"), HF_RUNNING);
-    hf_renew_args args = {.worker = "host:1:aa", .lease_ms = 60000};
-    args.clock = (hf_clock_view){.least_ms = 1, .at_least_ms = 1};
+    const hf_renew_args args = {.worker = "host:1:aa", .lease_ms = 60000};
     assert_int_equal(hf_queue_fixture_renew_with(&fixture, &args, "one", NULL),
                      HF_CANCEL);
     assert_int_equal(verdict(HF_OP_RELEASE, "one"), HF_OK);

@@ -197,7 +197,7 @@ static void a_job_that_nothing_keeps_is_told_so(void **state)
     assert_false(why.paused);
     assert_false(why.cancelling);
     assert_int_equal(why.before + why.max_running + why.running + why.rate_limit, 0);
-    assert_int_equal(why.next_token_ms + why.locked_until_ms + why.calm_until_ms, 0);
+    assert_int_equal(why.next_token_ms + why.locked_until_ms, 0);
     assert_int_equal(why.workers + why.workers_for_type + why.slots, 0);
     assert_int_equal(why.n_holders, 0);
     assert_int_equal(hf_admin_why(fixture.admin, "q", "none", &why, detail), HF_GONE);
@@ -209,8 +209,7 @@ static void a_job_that_nothing_keeps_is_told_so(void **state)
 static void end_lease(const char *id)
 {
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:%s", id);
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running XX 1700000000000 %s",
-                             id);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running XX 0 %s", id);
 }
 
 static void jobs_that_come_first_are_counted(void **state)
@@ -301,8 +300,7 @@ static void the_next_token_is_when_a_claim_succeeds(void **state)
     assert_true(fixture.now_ms >= why.next_token_ms);
 }
 
-static void
-a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
+static void a_lock_held_elsewhere_and_a_mark_are_told(void **state)
 {
     (void)state;
     enqueue("one", 0);
@@ -313,7 +311,6 @@ a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
     assert_string_equal(why.job->holder, ""); /* it does not run */
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
-    const int64_t lease_end_ms = fixture.now_ms + HF_FIXTURE_LEASE_MS;
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes one %s", "2; somebody");
     ask("one");
     assert_int_equal(why.locked_until_ms, 0);
@@ -327,14 +324,6 @@ a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel one 1");
     ask("one");
     assert_false(why.cancelling); /* it was for another run */
-    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
-    args.clock.vouched_ms = -5000;
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 1000 one");
-    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
-    ask("runs");
-    assert_true(why.calm_until_ms > why.now_ms);
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld one",
-                             (long long)lease_end_ms); /* that of its lock */
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:cancel hf:{q}:crashes");
 }
 
@@ -376,7 +365,7 @@ int main(void)
         TEST(a_pause_and_limits_are_told_with_the_workers_that_reach_them),
         TEST(at_most_eight_holders_are_told),
         TEST(the_next_token_is_when_a_claim_succeeds),
-        TEST(a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told),
+        TEST(a_lock_held_elsewhere_and_a_mark_are_told),
         TEST(workers_that_serve_the_queue_and_take_the_type_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,17 +93,6 @@ static void a_queue_in_use_is_clean(void **state)
     assert_int_equal(n_findings, 0);
 }
 
-/* Its score tells no end, so none that its lock could miss. */
-static void an_undated_lease_breaks_nothing(void **state)
-{
-    (void)state;
-    fill();
-    BREAK("ZADD hf:{q}:running 253402300800000 runs");
-    assert_int_equal(audit(false), 0);
-    BREAK("DEL hf:{q}:lock:runs");
-    assert_int_equal(audit(false), 0);
-}
-
 static void i1_a_job_in_two_sets_is_found(void **state)
 {
     (void)state;
@@ -192,21 +181,6 @@ static void a_job_whose_holder_died_breaks_nothing(void **state)
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 20), 1);
     ALWAYS(100, audit(false) == 0);
-}
-
-/* Its holder was new to Redis's clock, and the next claim lets it last longer. */
-static void a_lease_that_lasts_another_lease_breaks_nothing(void **state)
-{
-    (void)state;
-    fill();
-    BREAK("ZADD hf:{q}:leases 9000000000000 10000");
-    BREAK("ZADD hf:{q}:running 1001 runs");
-    BREAK("DEL hf:{q}:lock:runs");
-    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
-    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:running runs") > 1001);
-    assert_int_equal(audit(false), 0);
-    BREAK("HDEL hf:{q}:meta unlocked");
-    assert_one(false, 5, "runs", "no lock");
 }
 
 /* ---- a machine that stands still ---- */
@@ -327,7 +301,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_queue_in_use_is_clean),
-        TEST(an_undated_lease_breaks_nothing),
         TEST(i1_a_job_in_two_sets_is_found),
         TEST(i1_a_job_without_a_record_is_found),
         TEST(i1_a_record_without_a_job_is_found),
@@ -336,7 +309,6 @@ int main(void)
         TEST(i5_a_lock_of_a_job_that_does_not_run_is_found),
         TEST(i5_a_lock_that_ends_at_another_time_than_its_score_is_found),
         TEST(a_job_whose_holder_died_breaks_nothing),
-        TEST(a_lease_that_lasts_another_lease_breaks_nothing),
         TEST(i5_a_machine_that_stops_during_a_look_is_no_finding),
         TEST(i6_a_fence_that_was_never_given_out_is_found),
         TEST(i9_marks_of_jobs_that_are_gone_are_found),

@@ -225,9 +225,11 @@ static void why_says_that_a_holder_is_gone(void **state)
     EVENTUALLY(15000,
                hf_fixture_number(&fixture->redis, "EXISTS hf:{default}:lock:r1") == 0);
     assert_why("r1", "running");
+    hf_try_has(fixture->out, "has not renewed its lease: a worker that serves the queue");
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:running 0 r1");
+    assert_why("r1", "running");
     hf_try_has(fixture->out,
-               "running             its holder is gone: its lease was over at 20");
-    hf_try_has(fixture->out, ", and the next claim takes the job over\n");
+               "its lease is over, and the next claim takes the job over\n");
 }
 
 static void why_has_every_figure_in_its_object(void **state)
@@ -251,7 +253,6 @@ static void why_has_every_figure_in_its_object(void **state)
                                        "rate_per_ms",
                                        "next_token_ms",
                                        "locked_until_ms",
-                                       "calm_until_ms",
                                        "cancelling",
                                        "workers",
                                        "workers_for_type",

@@ -170,9 +170,8 @@ static const form forms[] = {
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "#60000", "{}"}},
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},
     {&hf_lua_queue_limits, {"0", "#1", "#2", "#3", ""}},
-    {&hf_lua_queue_claim,
-     {"w", "2", "1", "#1000", "0", "0", "b", "1", "#0", "0 0", "3 10 1000"}},
-    {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "#0", "0", "0", "one", "<fence>"}},
+    {&hf_lua_queue_claim, {"w", "2", "1", "#1000", "0", "0", "b", "1", "3 10 1000"}},
+    {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "0", "one", "<fence>"}},
 };
 
 static const char *const no_numbers[] = {"nan", "inf", "1e30", "0x10", "1.5",

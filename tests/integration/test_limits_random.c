@@ -76,7 +76,7 @@ static const char oracle[] =
     "local m = redis.call('HMGET', KEYS[1], 'paused', 'max_running', 'rate_limit',\n"
     "  'rate_per', 'tokens', 'tokens_at')\n"
     "if m[1] then return 0 end\n"
-    "if redis.call('ZCOUNT', KEYS[2], '-inf', now) > 0 then return 1 end\n"
+    "if redis.call('ZCOUNT', KEYS[2], 0, 0) > 0 then return 1 end\n"
     "local most = tonumber(m[2] or 0)\n"
     "if most > 0 and redis.call('ZCARD', KEYS[2]) >= most then return 0 end\n"
     "local rate = tonumber(m[3] or 0)\n"

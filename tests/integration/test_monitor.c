@@ -44,6 +44,7 @@ static void enqueue(int64_t now)
 static void live(int64_t now)
 {
     hf_claim_args claim = hf_queue_fixture_claim_args(WORKER, 16, 10000);
+    fixture.judges_by_itself = true;
     enqueue(now);
     assert_int_equal(hf_queue_fixture_wait(&fixture, 5000), HF_OK);
     claim.baton = true;

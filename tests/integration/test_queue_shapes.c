@@ -280,8 +280,7 @@ static long long ends(const char *id)
 
 static void renew_these(const char *const names[], const char *fence, uint32_t lease_ms)
 {
-    const hf_renew_args args = {
-        .worker = "w", .lease_ms = lease_ms, .clock = {.at_least_ms = 1}};
+    const hf_renew_args args = {.worker = "w", .lease_ms = lease_ms};
     const hf_renew_item items[] = {
         {names[0], fence}, {names[1], fence}, {names[2], fence}};
     assert_int_equal(hf_queue_fixture_renew_all(&fixture, &args, items, HF_COUNT(items)),
@@ -374,20 +373,6 @@ static void a_claim_plans_a_wake_up_for_what_becomes_due_next(void **state)
     assert_true(fixture.next_ms == due);
 }
 
-static void a_claim_plans_a_wake_up_for_the_end_of_the_lease_that_ends_first(void **state)
-{
-    enum { SOON_MS = 5000 };
-    (void)state;
-    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
-    claim_for_a_baton("w", SOON_MS);
-    long long end = hf_queue_fixture_lease_end(&fixture, SOON_MS);
-    assert_true(next_wake() == end);
-    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
-    claim_for_a_baton("other", 60000);
-    assert_true(next_wake() == end);
-    assert_true(fixture.next_ms == end);
-}
-
 static void a_claim_of_the_last_job_leaves_no_baton(void **state)
 {
     (void)state;
@@ -474,7 +459,6 @@ int main(void)
         TEST(a_lease_of_what_does_not_run_is_lost_among_others),
         TEST(a_lease_that_is_named_twice_is_moved_once),
         TEST(a_claim_plans_a_wake_up_for_what_becomes_due_next),
-        TEST(a_claim_plans_a_wake_up_for_the_end_of_the_lease_that_ends_first),
         TEST(a_claim_of_the_last_job_leaves_no_baton),
         TEST(jobs_held_by_a_pause_or_a_limit_wake_no_worker),
         TEST(a_mark_that_tells_no_number_counts_as_none),

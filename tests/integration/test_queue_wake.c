@@ -109,24 +109,6 @@ static void a_claim_that_got_nothing_leaves_no_baton_that_is_due(void **state)
                                   (long long)fixture.now_ms) == 0);
 }
 
-/* The worker vouches for the end of that lease only much later. */
-static void a_lease_that_may_not_be_over_puts_off_nothing_else(void **state)
-{
-    (void)state;
-    enqueue("runs", 0);
-    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, SHORT_MS), 1);
-    int64_t end = hf_queue_fixture_lease_end(&fixture, SHORT_MS);
-    EVENTUALLY(2000, hf_queue_fixture_now(&fixture) > end);
-    enqueue("later", -NEAR_MS);
-    int64_t due = fixture.now_ms + NEAR_MS;
-    hf_claim_args args = hf_queue_fixture_claim_args("w2", 1, 0);
-    args.clock.vouched_ms = end - SOON_MS;
-    args.baton = true;
-    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
-    assert_int_equal(fixture.n_jobs, 0);
-    assert_true(fixture.next_ms == due);
-}
-
 /* More ids at the head that are locked elsewhere than one claim looks at. */
 static void a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once(void **state)
 {
@@ -145,42 +127,6 @@ static void a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once(void *
     assert_int_equal(fixture.n_jobs, 0);
     assert_true(fixture.next_ms > fixture.now_ms &&
                 fixture.next_ms < fixture.now_ms + 1000);
-}
-
-static void a_leases_end_is_a_reason_to_wake(void **state)
-{
-    (void)state;
-    enqueue("one", 0);
-    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, SHORT_MS * 10);
-    args.baton = true;
-    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
-    int64_t end = hf_queue_fixture_lease_end(&fixture, SHORT_MS * 10);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(fixture.at_ms == end);
-}
-
-/* Far away it wakes nobody: leases are renewed and most jobs are done by then. A check
- * comes before it in any case. */
-static void a_far_leases_end_is_left_to_the_checks(void **state)
-{
-    (void)state;
-    enqueue("one", 0);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 60000);
-    args.due = true;
-    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
-    assert_int_equal(fixture.n_jobs, 1);
-    assert_int_equal(fixture.next_ms, 0);
-    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
-    assert_int_equal(batons(), 0);
-    assert_string_equal(meta("next_wake"), "(nil)"); /* so the next job wakes a worker */
-    int64_t soon = hf_queue_fixture_lease_end(&fixture, NEAR_MS);
-    fixture.broken = true; /* its lock ends later */
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running XX %lld one",
-                             (long long)soon);
-    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(fixture.at_ms == soon);
 }
 
 /* Who has the baton may find that others took what it was for; what comes later is for
@@ -224,82 +170,6 @@ static void a_missed_wake_up_is_made_again_by_the_check(void **state)
     EVENTUALLY(SOON_MS,
                hf_queue_fixture_check(&fixture, "w", false) == HF_OK && batons() == 1);
     assert_false(fixture.empty);
-}
-
-/* ---- when it is in doubt that somebody comes for a lease's end ---- */
-
-static int64_t doubt(void)
-{
-    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
-    return fixture.checked[0].doubt_ms;
-}
-
-/* `held` runs and its lease ends soon; somebody has popped the baton for that. The answer
- * is when it ends. */
-static int64_t hold(void)
-{
-    enqueue("held", 0);
-    hf_claim_args args = hf_queue_fixture_claim_args("dead", 1, NEAR_MS);
-    args.baton = true;
-    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
-    int64_t end = hf_queue_fixture_lease_end(&fixture, NEAR_MS);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(fixture.at_ms == end);
-    return end;
-}
-
-static void a_check_says_when_a_lease_may_end_without_a_worker(void **state)
-{
-    (void)state;
-    assert_true(doubt() == 0);
-    int64_t end = hold();
-    assert_true(doubt() == end + BROKEN_MS + 1);
-    assert_true(doubt() == end + BROKEN_MS + 1); /* the lease is over, so that counts */
-    hf_admin *admin = hf_queue_fixture_admin(&fixture);
-    assert_int_equal(hf_admin_pause(admin, "q", true, NULL), HF_OK);
-    assert_true(doubt() == 0);
-    hf_admin_close(admin);
-}
-
-static void a_wake_up_before_the_leases_end_is_in_doubt_when_that_has_come(void **state)
-{
-    (void)state;
-    int64_t end = hold();
-    enqueue("soon", end - 1000);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(fixture.at_ms == end - 1000);
-    assert_true(doubt() == end); /* by then it is broken */
-    enqueue("sooner", end - 2000);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(fixture.at_ms == end - 2000);
-    assert_true(doubt() == end);
-}
-
-static void what_is_not_a_leases_end_is_in_no_doubt(void **state)
-{
-    (void)state;
-    enqueue("later", -NEAR_MS);
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(doubt() == 0);
-    enqueue("now", 0);
-    assert_true(doubt() == 0);
-    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 60000), 1);
-    assert_true(doubt() == 0); /* a check comes before it */
-}
-
-static void each_queues_doubt_is_its_own(void **state)
-{
-    (void)state;
-    hf_queue empty, bad;
-    assert_int_equal(hf_queue_init(&empty, "hf", "empty"), HF_OK);
-    assert_int_equal(hf_queue_init(&bad, "hf", "bad"), HF_OK);
-    const hf_queue *const queues[] = {&empty, &fixture.queue, &bad};
-    hf_fixture_command(&fixture.redis, "SET hf:{bad}:running text");
-    int64_t end = hold();
-    assert_int_equal(hf_queue_fixture_check_all(&fixture, queues, 3, "w", false), HF_OK);
-    assert_true(fixture.checked[0].doubt_ms == 0);
-    assert_true(fixture.checked[1].doubt_ms == end + BROKEN_MS + 1);
-    assert_true(fixture.checked[2].doubt_ms == 0);
 }
 
 /* One time for each queue, or it is no answer. */
@@ -521,10 +391,7 @@ static void max_running_bounds_all_workers_together(void **state)
     args.baton = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 0);
-    assert_true(fixture.next_ms >
-                fixture.now_ms + 1000); /* only a lease's end would help */
-    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
-    assert_true(fixture.at_ms == fixture.next_ms);
+    assert_int_equal(fixture.next_ms, 0); /* no time helps */
     assert_int_equal(hf_queue_fixture_complete(&fixture, "w1", "id-0", NULL),
                      HF_LOST); /* w3's fence */
     assert_int_equal(batons(), 0);
@@ -784,17 +651,10 @@ int main(void)
         TEST(a_delayed_job_puts_the_baton_at_its_time),
         TEST(a_claim_for_a_baton_leaves_one_for_what_remains),
         TEST(a_claim_that_got_nothing_leaves_no_baton_that_is_due),
-        TEST(a_lease_that_may_not_be_over_puts_off_nothing_else),
         TEST(a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once),
-        TEST(a_leases_end_is_a_reason_to_wake),
-        TEST(a_far_leases_end_is_left_to_the_checks),
         TEST(a_wake_up_is_over_when_nothing_is_due),
         TEST(a_claim_says_that_there_is_more_than_all_others_take),
         TEST(a_missed_wake_up_is_made_again_by_the_check),
-        TEST(a_check_says_when_a_lease_may_end_without_a_worker),
-        TEST(a_wake_up_before_the_leases_end_is_in_doubt_when_that_has_come),
-        TEST(what_is_not_a_leases_end_is_in_no_doubt),
-        TEST(each_queues_doubt_is_its_own),
         TEST(a_checks_answer_of_another_shape_is_none),
         TEST(a_baton_is_given_back),
         TEST(the_check_tells_when_nothing_is_left),

@@ -5,6 +5,7 @@
  * the first and change nothing. The header of each script says what it answers then, and
  * this table checks it. Whether something changed is seen in a dump of the whole server:
  * types, values, and ends. Times may differ by what passes during the test. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,16 +21,23 @@
 #include "tests/support/twice.h"
 
 #define PREFIX "hf:{q}:"
+#define OVER "hf:{over}:"
 #define REGISTRY "hf:{/}:"
 #define URGENT "{\"v\":1,\"type\":\"t\",\"priority\":\"high\"}\npayload"
 #define HURRIED "{\"v\":1,\"type\":\"t\",\"start_within\":60000}\npayload"
 #define KEYED "{\"v\":1,\"type\":\"t\",\"unique\":\"k\"}\npayload"
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
-static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
+enum { LEASE_MS = 30000 };
+static const unsigned long long FAR_MS = 1000000000000;
 
-/* In the arguments $F is the fence, $R a record, $U one of a high priority, $H one that
- * expires, and $K one with a unique key. `counted`: what the second sending added to a
+static char fence[32];      /* of the jobs a1 and a2, which worker w1 holds */
+static char over_fence[32]; /* of o1 and o2 in the queue `over` */
+static unsigned long long number, clock_ms; /* the clock of `q`, as it was read last */
+
+/* In the arguments $F is the fence, $G that of the queue `over`, $R a record, $U one of a
+ * high priority, $H one that expires, and $K one with a unique key; for $clock and others
+ * see expand_reading(). `counted`: what the second sending added to a
  * counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
@@ -84,12 +92,18 @@ static const hf_sending table[] = {
      .second = "0 T 1 {0 -1} {2 skipped n1 -1}"},
     {.what = "claim",
      .script = &hf_lua_queue_claim,
-     .args = {"w2", "1", "2", "30000", "$T", "0", "b", "2", "1", "9000000000000 60000",
-              "3 100 1000000"},
+     .args = {"w2", "1", "2", "30000", "$T", "0", "b", "2", "3 100 1000000"},
      .not_after = 5,
      .first = "0 T F T 1 0 0 T r1 " JOB_LINE "payload r2 " JOB_LINE "payload",
      .second = "0 T F T 0 0 0 T r3 " JOB_LINE "payload",
      .again = true},
+    {.what = "claim of a job whose lease is over",
+     .script = &hf_lua_queue_claim,
+     .keys = {OVER},
+     .args = {"w2", "1", "2", "30000", "$T", "0", "", "2", "3 100 1000000"},
+     .not_after = 5,
+     .first = "0 T F 0 0 {o1 1 } 0 {T} o1 " JOB_LINE "payload",
+     .second = "0 T F 0 0 0 0"},
     {.what = "unclaim",
      .script = &hf_lua_queue_unclaim,
      .args = {"w1", "1"},
@@ -97,41 +111,27 @@ static const hf_sending table[] = {
      .second = "0 T 0"},
     {.what = "renew",
      .script = &hf_lua_queue_renew,
-     .args = {"w1", "40000", "$T", "20000", "1", "0", "0", "a1", "$F", "a2", "$F", "r1",
-              "$F"},
+     .args = {"w1", "40000", "$T", "20000", "0", "a1", "$F", "a2", "$F", "r1", "$F"},
      .not_after = 3,
      .first = "0 T {0 0 -2}"},
+    {.what = "renew of a lease that is over, and of one whose lock has ended",
+     .script = &hf_lua_queue_renew,
+     .keys = {OVER},
+     .args = {"w9", "40000", "$T", "20000", "0", "o1", "$G", "o2", "$G"},
+     .not_after = 3,
+     .first = "0 T {-2 0}"},
     {.what = "renew that tells of runs",
      .script = &hf_lua_queue_renew,
-     .args = {"w1",
-              "40000",
-              "$T",
-              "20000",
-              "1",
-              "0",
-              "12",
-              "a1",
-              "$F",
-              "a2",
-              "$F",
-              "1",
-              "p",
-              "40 half way",
-              "1",
-              "c",
-              "7 row 17",
-              "2",
-              "l",
-              "1 0 a line\n",
-              "2",
-              "l",
-              "1 7 another\n"},
+     .args = {"w1", "40000", "$T",           "20000", "12", "a1",
+              "$F", "a2",    "$F",           "1",     "p",  "40 half way",
+              "1",  "c",     "7 row 17",     "2",     "l",  "1 0 a line\n",
+              "2",  "l",     "1 7 another\n"},
      .not_after = 3,
      .first = "0 T"},
     {.what = "renew that tells of a run that it lost",
      .script = &hf_lua_queue_renew,
-     .args = {"w1", "40000", "$T", "20000", "1", "0", "6", "r1", "$F", "1", "p", "40 ",
-              "1", "c", "7 row 17"},
+     .args = {"w1", "40000", "$T", "20000", "6", "r1", "$F", "1", "p", "40 ", "1", "c",
+              "7 row 17"},
      .not_after = 3,
      .first = "0 T {-2}"},
     {.what = "complete",
@@ -254,13 +254,59 @@ static const hf_sending table[] = {
      .counted = "lost 1"},
     {.what = "check",
      .script = &hf_lua_queue_check,
-     .args = {"w1", "60000", "0", "30000", "1", "m", "learned", "15000"},
-     .first = "0 T 0 {0} 30000  {0} {0} {1}",
-     .second = "0 T 0 {0} 30000 learned {0} {0} {1}"},
+     .args = {"w1", "60000", "0", "30000", "m", "200000", ""},
+     .first = "0 T 0 {0} 30000 {0} {1} {{T F 0}}"},
+    {.what = "check that finds leases over",
+     .script = &hf_lua_queue_check,
+     .args = {"w1", "60000", "0", "30000", "m", "200000", "$clock"},
+     .first = "0 T 0 {0} 30000 {0} {1} {{T F 0}}",
+     .second = "0 T 0 {0} 30000 {0} {1} {{0 0 0}}"},
+    {.what = "check by a worker with a longer lease",
+     .script = &hf_lua_queue_check,
+     .args = {"w2", "60000", "0", "90001", "m", "200000", "$clock"},
+     .first = "0 T 0 {0} 30000 {0} {1} {{T F 2}}"},
     {.what = "check that gives a baton back",
      .script = &hf_lua_queue_check,
-     .args = {"w1", "0", "1", "30000", "0", "", "", "0"},
-     .first = "0 T 0 {0} 30000  {0} {0} {1}"},
+     .args = {"w1", "0", "1", "30000", "m", "200000", ""},
+     .first = "0 T 0 {0} 30000 {0} {1} {{T F 0}}"},
+    {.what = "read",
+     .script = &hf_lua_queue_read,
+     .args = {"m", "200000", ""},
+     .first = "0 T {T F 0}",
+     .reads = true}, /* beside the time of the clock */
+    {.what = "read of a queue where nothing runs",
+     .script = &hf_lua_queue_read,
+     .keys = {"hf:{old}:"},
+     .args = {"m", "200000", ""},
+     .first = "0 T {0 0 0}",
+     .reads = true},
+    {.what = "read that shows a new reading",
+     .script = &hf_lua_queue_read,
+     .args = {"m", "200000", "$new"},
+     .first = "0 T {T F 30000}"},
+    {.what = "read of two queues that finds leases of the first one over",
+     .script = &hf_lua_queue_read,
+     .keys = {PREFIX, OVER},
+     .args = {"m", "200000", "$clock", "$clock"},
+     .first = "0 T {T F 0} {T F 0}",
+     .second = "0 T {0 0 0} {T F 0}"},
+    {.what = "read a moment before leases are over",
+     .script = &hf_lua_queue_read,
+     .args = {"m", "200000", "$young"},
+     .first = "0 T {T F 2}"},
+    {.what = "read with a reading that Redis's clock contradicts",
+     .script = &hf_lua_queue_read,
+     .args = {"m", "200000", "$twin"},
+     .first = "0 T {T F T}"},
+    {.what = "read with what was read of another clock",
+     .script = &hf_lua_queue_read,
+     .args = {"m", "200000", "$another"},
+     .first = "0 T {T F 0}",
+     .reads = true},
+    {.what = "read with what was read before the leases began",
+     .script = &hf_lua_queue_read,
+     .args = {"m", "200000", "$before"},
+     .first = "0 T {T F 0}"},
     {.what = "present",
      .script = &hf_lua_queue_present,
      .args = {"w1", "60000", " t "},
@@ -496,7 +542,7 @@ static const hf_sending table[] = {
     {.what = "why of what waits",
      .script = &hf_lua_queue_why,
      .args = {"r2"},
-     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 1 0 2 0 0 0 0 0 0 {w1 2} 0 ",
+     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 1 0 2 0 0 0 0 0 {w1 2} 0 ",
      .reads = true},
     {.what = "why of what is none",
      .script = &hf_lua_queue_why,
@@ -639,17 +685,7 @@ static const hf_sending table[] = {
 
 /* ---- sending ---- */
 
-static const char *expand(const char *arg)
-{
-    if (strcmp(arg, "$U") == 0)
-        return URGENT;
-    if (strcmp(arg, "$H") == 0)
-        return HURRIED;
-    if (strcmp(arg, "$K") == 0)
-        return KEYED;
-    return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
-}
-
+static const char *expand(const char *arg);
 static void prepare(void);
 static void uncount(const char *counted);
 static hf_twice suite = {.prefix = PREFIX,
@@ -661,6 +697,41 @@ static hf_twice suite = {.prefix = PREFIX,
                          .expand = expand,
                          .uncount = uncount};
 
+/* What machine `m` shows at 200,000 ms of its boot clock: a reading of the clock that is
+ * past all leases of `q`; of Redis's time it knows that more has passed. $clock: older
+ * than these are long; $twin: the same, but Redis's clock was far ahead then; $another:
+ * the same of another clock; $young: not as old; $new: just read; $before: a reading
+ * behind which the leases began. */
+static const char *expand_reading(const char *what)
+{
+    static char texts[4][96];
+    static size_t n;
+    char *text = texts[n++ % HF_COUNT(texts)];
+    const unsigned age_ms = what[0] == 'y'   ? LEASE_MS - 1
+                            : what[0] == 'n' ? 1
+                                             : 3 * LEASE_MS;
+    (void)snprintf(text, sizeof texts[0], "%llu:%llu:%u:%llu",
+                   what[0] == 'a' ? number - 1 : number,
+                   what[0] == 'b' ? clock_ms - 2 * LEASE_MS : clock_ms, 200000 - age_ms,
+                   what[0] == 't' ? clock_ms + FAR_MS : clock_ms - age_ms - 1000);
+    return text;
+}
+
+static const char *expand(const char *arg)
+{
+    if (arg[0] == '$' && islower((unsigned char)arg[1]))
+        return expand_reading(arg + 1);
+    if (strcmp(arg, "$G") == 0)
+        return over_fence;
+    if (strcmp(arg, "$U") == 0)
+        return URGENT;
+    if (strcmp(arg, "$H") == 0)
+        return HURRIED;
+    if (strcmp(arg, "$K") == 0)
+        return KEYED;
+    return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
+}
+
 static void must(const hf_script *script, const char *const *args)
 {
     redisReply *reply = hf_twice_send(&suite, script, NULL, args, false);
@@ -669,26 +740,42 @@ static void must(const hf_script *script, const char *const *args)
     freeReplyObject(reply);
 }
 
-/* One dead job, two held by w1, three that are due, one that is delayed; and somebody has
- * the baton. */
+/* Two jobs that w9 has claimed in another queue. The lease of o1 was found to be over;
+ * only the lock of o2 has ended. */
+static void prepare_over(void)
+{
+    static const char *const keys[HF_TWICE_KEYS] = {OVER};
+    static const char *const two[] = {"",  "0",  "0",  "0", "0",  "o1",
+                                      "0", "$R", "o2", "0", "$R", NULL};
+    static const char *const claim[] = {"w9",    "1", "2", "30000",         "0",
+                                        "20000", "",  "2", "3 100 1000000", NULL};
+    freeReplyObject(hf_twice_send(&suite, &hf_lua_queue_enqueue, keys, two, false));
+    freeReplyObject(hf_twice_send(&suite, &hf_lua_queue_claim, keys, claim, false));
+    (void)snprintf(over_fence, sizeof over_fence, "%s",
+                   hf_fixture_command(&suite.redis, "HGET %s fence", OVER "meta"));
+    (void)hf_fixture_command(&suite.redis, "ZADD %s XX 0 o1", OVER "running");
+    (void)hf_fixture_command(&suite.redis, "DEL %s %s", OVER "lock:o1", OVER "lock:o2");
+}
+
+/* One dead job, two held by w1, three that are due, one that is delayed; the clock was
+ * read; and somebody has the baton. */
 static void prepare(void)
 {
     static const char *const first[] = {"", "0", "0", "0", "0", "d1", "0", "$R", NULL};
-    static const char *const claim[] = {
-        "w1", "0", "1",   "30000",         "0", "20000", "",
-        "1",  "1", "0 0", "3 100 1000000", NULL};
+    static const char *const claim[] = {"w1",    "0", "1", "30000",         "0",
+                                        "20000", "",  "1", "3 100 1000000", NULL};
     static const char *const bury[] = {"w1", "0", "0",       "100",     "1000000", "d1",
                                        "$F", "1", "handler", "no good", "5",       NULL};
     static const char *const two[] = {"",  "0",  "0",  "0", "0",  "a1",
                                       "0", "$R", "a2", "0", "$R", NULL};
-    static const char *const claim_two[] = {
-        "w1", "1", "2",   "30000",         "0", "20000", "",
-        "2",  "1", "0 0", "3 100 1000000", NULL};
+    static const char *const claim_two[] = {"w1",    "1", "2", "30000",         "0",
+                                            "20000", "",  "2", "3 100 1000000", NULL};
+    static const char *const read[] = {"m0", "100000", "", NULL};
     static const char *const rest[] = {"",  "0",  "0",  "0",       "0",  "r1",
                                        "0", "$R", "r2", "0",       "$R", "r3",
                                        "0", "$R", "l1", "-500000", "$R", NULL};
     assert_string_equal(hf_fixture_command(&suite.redis, "FLUSHALL"), "OK");
-    (void)hf_fixture_command(&suite.redis, "SADD hf:{/}:queues listed old");
+    (void)hf_fixture_command(&suite.redis, "SADD hf:{/}:queues listed old over");
     (void)hf_fixture_command(&suite.redis, "HSET hf:{old}:meta enqueued 1");
     must(&hf_lua_queue_enqueue, first);
     must(&hf_lua_queue_claim, claim);
@@ -700,6 +787,12 @@ static void prepare(void)
     (void)snprintf(fence, sizeof fence, "%s",
                    hf_fixture_command(&suite.redis, "HGET %s fence", PREFIX "meta"));
     must(&hf_lua_queue_enqueue, rest);
+    must(&hf_lua_queue_read, read);
+    number = strtoull(hf_fixture_command(&suite.redis, "HGET %s #", PREFIX "readings"),
+                      NULL, 10);
+    clock_ms = strtoull(hf_fixture_command(&suite.redis, "HGET %s clock", PREFIX "meta"),
+                        NULL, 10);
+    prepare_over();
     (void)hf_fixture_command(&suite.redis, "ZPOPMIN %s", PREFIX "wake");
     (void)hf_fixture_command(&suite.redis, "ZADD hf:{/}:workers 1 w0");
     (void)hf_fixture_command(&suite.redis, "SET hf:{/}:worker:w0 {}");
@@ -724,8 +817,8 @@ static void uncount(const char *counted)
 
 static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
 {
-    static const char *const claim[] = {"w2", "1", "2",   "30000",         "0", "0", "",
-                                        "2",  "1", "0 0", "3 100 1000000", NULL};
+    static const char *const claim[] = {"w2", "1", "2", "30000",         "0",
+                                        "0",  "",  "2", "3 100 1000000", NULL};
     char token[128];
     (void)state;
     prepare();

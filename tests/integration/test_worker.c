@@ -474,7 +474,7 @@ static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **s
     put("a", "deaf", 0);
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    hf_fixture_command(&queue.redis, "DEL hf:{q}:lock:a");
+    hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=lost") == 1);
     EVENTUALLY(15000,
                atomic_load(&worker.asked_to_stop)); /* the handler looks by itself */

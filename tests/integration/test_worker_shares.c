@@ -352,7 +352,8 @@ static void the_error_of_a_handler_is_not_read_before_it_returns(void **state)
                          .queues = &(hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = "q"},
                          .n_queues = 1, .lease_ms = 1000, .log = see_line},
         write_errors);
-    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "DEL hf:{q}:lock:a") == 1);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "EXISTS hf:{q}:lock:a") == 1);
+    (void)hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
     EVENTUALLY(15000, atomic_load(&lost_lines) == 1);
     assert_int_equal(atomic_load(&error_lines), 0);
     atomic_store(&enough, true);

@@ -3,13 +3,10 @@
  *
  * The leases are long, so a worker that has forgotten a time finds it again only by its
  * check, seconds later; the tests do not wait so long. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier): syscall() */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "queue_scripts.h"
@@ -60,7 +57,6 @@ static bool waiting(int n)
 
 static void start_idle(hf_worker_fixture *fixture, const char *url, int idle_before)
 {
-    hf_queue_fixture_know_clock(&queue);
     hf_worker_fixture_start(fixture, url, &patient, 0);
     EVENTUALLY(15000, waiting(idle_before + 1));
 }
@@ -271,108 +267,6 @@ static void the_check_finds_a_missed_wake_up(void **state)
     stop(&worker);
 }
 
-/* ---- who promised to look after a lease's end, and died ---- */
-
-enum { LEASE_MS = 1500, BLOCK_MS = 60000 };
-
-/* In place of that of libc: how often the alarm was set. */
-static atomic_int alarms;
-int timerfd_settime(int fd, int flags, const struct itimerspec *when,
-                    struct itimerspec *before)
-{
-    atomic_fetch_add(&alarms, 1);
-    return (int)syscall(SYS_timerfd_settime, fd, flags, when, before);
-}
-
-static const char second_look[] = "checks whether a worker comes";
-
-static struct {
-    bool popped;
-    int64_t at_ms;
-} dead;
-
-static void on_popped(const hf_answer *answer, void *arg)
-{
-    const hf_queue *q = &queue.queue;
-    size_t which;
-    (void)arg;
-    dead.popped = hf_wait_read(answer, &q, 1, &which, &dead.at_ms) == HF_OK && which == 0;
-}
-
-/* The job `a` is held, and whoever holds it waits for a baton as well: it gets the one
- * that the worker's first claim puts for the lease's end. From then on it does nothing.
- * The worker has sent its first check before that claim, and blocks: the next one comes
- * when that is over. False: the lease was over before all that. */
-static bool only_the_dead_one_will_come(void)
-{
-    const hf_queue *q = &queue.queue;
-    hf_queue_fixture_put(&queue, "a", "ok", 0);
-    assert_int_equal(hf_queue_fixture_claim(&queue, "dead", 1, LEASE_MS), 1);
-    int64_t end = hf_queue_fixture_lease_end(&queue, LEASE_MS);
-    assert_int_equal(hf_queue_fixture_wait(&queue, 2000), HF_OK);
-    const hf_check_args args = {.worker = "dead",
-                                .alive_ms = LEASE_MS,
-                                .lease_ms = LEASE_MS,
-                                .machine = "",
-                                .learned = ""};
-    assert_int_equal(hf_queue_fixture_check_with(&queue, &q, 1, &args),
-                     HF_OK); /* known then */
-    dead.popped = false;
-    assert_int_equal(hf_op_wait(queue.client, &q, 1, BLOCK_MS, on_popped, NULL), HF_OK);
-    (void)uv_run(&queue.loop, UV_RUN_NOWAIT);
-    EVENTUALLY(15000, waiting(1));
-    start_idle(&worker, queue.redis.url, 0);
-    EVENTUALLY(15000, (uv_run(&queue.loop, UV_RUN_NOWAIT), dead.popped) ||
-                          atomic_load(&worker.returned) == 1);
-    return dead.popped && dead.at_ms == end;
-}
-
-/* Long before its next check, and without a busy loop until then. Again, if the machine
- * was too slow for the lease. */
-static void a_worker_comes_for_a_lease_whose_holder_kept_the_timer(void **state)
-{
-    enum { TRIES = 10, ALARMS_MAX = 12 };
-    for (int tries = 1; !only_the_dead_one_will_come(); tries++) {
-        assert_true(tries < TRIES);
-        (void)down(state);
-        (void)up(state);
-    }
-    int before = atomic_load(&alarms);
-    EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
-    assert_int_equal(hf_worker_fixture_said(&worker, second_look), 1);
-    if (atomic_load(&alarms) - before > ALARMS_MAX)
-        fail_msg("%d alarms for one look", atomic_load(&alarms) - before);
-    stop(&worker);
-}
-
-static long long refused_claims(void)
-{
-    const char *found =
-        strstr(hf_fixture_command(&queue.redis, "INFO commandstats"), "cmdstat_evalsha:");
-    const char *failed = found == NULL ? NULL : strstr(found, "failed_calls=");
-    return failed == NULL ? 0 : strtoll(failed + strlen("failed_calls="), NULL, 10);
-}
-
-/* Claims are refused where they take over, before they have changed anything. The promise
- * that the look makes anew is broken again 100 ms later, and so on. */
-static void a_look_leads_to_no_other(void **state)
-{
-    enum { CLAIMS = 4, BETWEEN_CHECKS_MS = 3750 };
-    (void)state;
-    uint64_t from = hf_test_now_ms();
-    (void)only_the_dead_one_will_come();
-    hf_fixture_command(&queue.redis, "CONFIG RESETSTAT");
-    hf_fixture_command(&queue.redis, "ACL SETUSER default -zrangebyscore");
-    EVENTUALLY(15000, refused_claims() >= CLAIMS || atomic_load(&worker.returned) == 1);
-    size_t looks = hf_worker_fixture_said(&worker, second_look);
-    size_t checks = 1 + (size_t)((hf_test_now_ms() - from) / BETWEEN_CHECKS_MS);
-    hf_fixture_command(&queue.redis, "ACL SETUSER default +zrangebyscore");
-    if (looks > checks)
-        fail_msg("%zu looks after %zu checks", looks, checks);
-    EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
-    stop(&worker);
-}
-
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -387,8 +281,6 @@ int main(void)
         CASE(a_worker_that_stops_gives_back_its_baton),
         CASE(after_its_waiting_connection_broke_a_worker_claims_once),
         CASE(the_check_finds_a_missed_wake_up),
-        CASE(a_worker_comes_for_a_lease_whose_holder_kept_the_timer),
-        CASE(a_look_leads_to_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

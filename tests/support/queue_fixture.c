@@ -74,8 +74,7 @@ int64_t hf_queue_fixture_now(hf_queue_fixture *fixture)
 
 int64_t hf_queue_fixture_lease_end(const hf_queue_fixture *fixture, int64_t lease_ms)
 {
-    int64_t end_ms = fixture->now_ms + lease_ms;
-    return end_ms + end_ms % 2; /* an odd one is a newcomer's */
+    return fixture->now_ms + lease_ms;
 }
 
 hf_err hf_queue_fixture_register(hf_queue_fixture *fixture)
@@ -204,17 +203,50 @@ static void on_claimed(const hf_answer *answer, void *arg)
     }
 }
 
-void hf_queue_fixture_know_clock(hf_queue_fixture *fixture)
+static void on_read(const hf_answer *answer, void *arg)
 {
-    char machine[HF_MACHINE_SIZE], learned[128];
-    hf_machine_id(machine);
-    int64_t sent_us = (int64_t)(hf_boot_ns() / 1000);
-    int64_t now_us = 1000 * (int64_t)hf_queue_fixture_now(fixture);
-    uint64_t read_ns = hf_boot_ns();
-    (void)snprintf(learned, sizeof learned, "1 %" PRIu64 " %" PRId64 " %" PRId64, read_ns,
-                   now_us - (int64_t)(read_ns / 1000), now_us + 1000 - sent_us);
-    (void)hf_fixture_command(&fixture->redis, "SET %sclock:%s %s PX 60000",
-                             fixture->queue.prefix, machine, learned);
+    hf_queue_fixture *fixture = arg;
+    keep(fixture, answer, hf_read_read(answer, &fixture->now_ms, &fixture->read, 1));
+}
+
+hf_err hf_queue_fixture_read(hf_queue_fixture *fixture, const char *machine,
+                             uint64_t boot_ms, const char *shown)
+{
+    const hf_queue *queue = &fixture->queue;
+    const hf_asker asker = {machine, boot_ms};
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(
+        err, fixture,
+        hf_op_read(fixture->client, &queue, 1, &asker, &shown, on_read, fixture));
+    return err;
+}
+
+/* As a machine whose boot clock is Redis's, and which has read a lease ago. */
+void hf_queue_fixture_judge(hf_queue_fixture *fixture, uint32_t lease_ms)
+{
+    const char *prefix = fixture->queue.prefix;
+    char shown[HF_READING_SIZE];
+    int64_t now_ms = hf_queue_fixture_now(fixture);
+    if (hf_fixture_number(&fixture->redis, "ZCOUNT %srunning (0 %" PRId64, prefix,
+                          now_ms) <= 0)
+        return;
+    int64_t read_ms = now_ms - lease_ms + 1;
+    bool has_leases = hf_fixture_number(&fixture->redis, "EXISTS %sleases", prefix) == 1;
+    if (has_leases)
+        (void)hf_fixture_command(&fixture->redis, "RENAME %sleases %sleft", prefix,
+                                 prefix);
+    (void)hf_fixture_command(&fixture->redis, "ZADD %sleases 0 %u", prefix, lease_ms);
+    (void)hf_fixture_command(&fixture->redis, "DEL %sreadings", prefix);
+    assert_int_equal(hf_queue_fixture_read(fixture, "judge", (uint64_t)now_ms, ""),
+                     HF_OK);
+    (void)snprintf(shown, sizeof shown, "%" PRIu64 ":%" PRId64 ":%" PRId64 ":%" PRId64,
+                   fixture->read.number, read_ms, read_ms, read_ms - 1);
+    assert_int_equal(hf_queue_fixture_read(fixture, "judge", (uint64_t)now_ms + 1, shown),
+                     HF_OK);
+    (void)hf_fixture_command(&fixture->redis, "DEL %sreadings %sleases", prefix, prefix);
+    if (has_leases)
+        (void)hf_fixture_command(&fixture->redis, "RENAME %sleft %sleases", prefix,
+                                 prefix);
 }
 
 hf_claim_args hf_queue_fixture_claim_args(const char *worker, uint32_t max,
@@ -225,9 +257,7 @@ hf_claim_args hf_queue_fixture_claim_args(const char *worker, uint32_t max,
                            .lease_ms = lease_ms != 0 ? lease_ms : HF_FIXTURE_LEASE_MS,
                            .poison = 3,
                            .dead_max = 100,
-                           .dead_age_ms = 1000000,
-                           .clock = HF_FIXTURE_CLOCK_TRUE,
-                           .judged_ms = UINT32_MAX};
+                           .dead_age_ms = 1000000};
 }
 
 hf_err hf_queue_fixture_claim_with(hf_queue_fixture *fixture, const hf_claim_args *given)
@@ -235,6 +265,8 @@ hf_err hf_queue_fixture_claim_with(hf_queue_fixture *fixture, const hf_claim_arg
     hf_claim_args args = *given;
     hf_err err;
     args.number = ++fixture->number;
+    if (!fixture->judges_by_itself)
+        hf_queue_fixture_judge(fixture, args.lease_ms);
     HF_QUEUE_FIXTURE_ASK(
         err, fixture,
         hf_op_claim(fixture->client, &fixture->queue, &args, on_claimed, fixture));
@@ -334,8 +366,7 @@ hf_err hf_queue_fixture_renew_with(hf_queue_fixture *fixture, const hf_renew_arg
 hf_err hf_queue_fixture_renew(hf_queue_fixture *fixture, const char *worker,
                               const char *id, const char *fence, uint32_t lease_ms)
 {
-    const hf_renew_args args = {
-        .worker = worker, .lease_ms = lease_ms, .clock = {.at_least_ms = 1}};
+    const hf_renew_args args = {.worker = worker, .lease_ms = lease_ms};
     return hf_queue_fixture_renew_with(fixture, &args, id, fence);
 }
 
@@ -349,9 +380,6 @@ static void on_checked(const hf_answer *answer, void *arg)
          hf_checked_read(answer, &read, fixture->checked, fixture->n_checked));
     fixture->now_ms = read.now_ms;
     fixture->empty = read.empty;
-    (void)snprintf(fixture->learned, sizeof fixture->learned, "%.*s",
-                   (int)read.learned.len,
-                   read.learned.len > 0 ? (const char *)read.learned.ptr : "");
 }
 
 hf_err hf_queue_fixture_check_with(hf_queue_fixture *fixture,
@@ -372,9 +400,7 @@ hf_err hf_queue_fixture_check_all(hf_queue_fixture *fixture,
     const hf_check_args args = {.worker = worker,
                                 .alive_ms = HF_FIXTURE_LEASE_MS,
                                 .lease_ms = HF_FIXTURE_LEASE_MS,
-                                .give_back = give_back,
-                                .machine = "",
-                                .learned = ""};
+                                .give_back = give_back};
     return hf_queue_fixture_check_with(fixture, queues, n, &args);
 }
 

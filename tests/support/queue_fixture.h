@@ -53,7 +53,8 @@ typedef struct hf_queue_fixture {
     hf_queue_fixture_job jobs[HF_FIXTURE_JOBS];
     size_t n_jobs;
     hf_checked_queue checked[HF_SLOTS_MAX];
-    char learned[96]; /* by another worker of the machine that was named */
+    hf_read_queue read;    /* of the last read */
+    bool judges_by_itself; /* see hf_queue_fixture_judge() */
     size_t n_checked;
     bool *ready;                    /* the caller's, for a peek */
     const hf_queue *const *waiting; /* for their batons */
@@ -107,15 +108,16 @@ hf_err hf_queue_fixture_enqueue_items(hf_queue_fixture *fixture,
                                       const hf_enqueue_args *args,
                                       const hf_enqueue_item *items, size_t n);
 
-/* A worker that starts now knows Redis's clock, as if another one had run on this machine
- * for a day. */
-void hf_queue_fixture_know_clock(hf_queue_fixture *fixture);
+/* Reads the queue's clock as this machine, which shows that; the answer is in
+ * fixture->read. */
+hf_err hf_queue_fixture_read(hf_queue_fixture *fixture, const char *machine,
+                             uint64_t boot_ms, const char *shown);
+/* Finds over what is over by Redis's clock, which runs true here. Each claim of the
+ * fixture does so first, unless the test judges by itself. */
+void hf_queue_fixture_judge(hf_queue_fixture *fixture, uint32_t lease_ms);
 
-/* Redis's clock runs true: whatever it says is vouched for. */
-#define HF_FIXTURE_CLOCK_TRUE                                                            \
-    ((hf_clock_view){.vouched_ms = INT64_MAX / 1024, .at_least_ms = 1})
 /* The common case: HF_FIXTURE_LEASE_MS when lease_ms is 0, poison 3, dead 100 jobs and
- * 1000 s, a clock that runs true. */
+ * 1000 s. */
 hf_claim_args hf_queue_fixture_claim_args(const char *worker, uint32_t max,
                                           uint32_t lease_ms);
 hf_err hf_queue_fixture_claim_with(hf_queue_fixture *fixture, const hf_claim_args *args);

@@ -83,7 +83,6 @@ static int up(void **state)
     w.opts.lease_ms = 10000;
     const hf_server_opts opts = {HF_SERVER_OPTS_INIT, .request_timeout_ms = 5000};
     assert_int_equal(hf_server_open(&site.redis, &opts, NULL), HF_OK);
-    hf_server_judge(site.redis, w.opts.lease_ms);
     boot_ns = UINT64_C(5000000) * MS + 123456;
     redis_minus_boot_ns = INT64_C(1700000000000) * MS + 654321;
     verified = 0;

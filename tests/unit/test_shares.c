@@ -337,12 +337,6 @@ uint64_t hf_server_trip_ns(hf_server *server)
     return trip_ns;
 }
 
-hf_clock_view hf_server_view(hf_server *server, uint32_t *judged_ms)
-{
-    *judged_ms = 0;
-    return (hf_clock_view){.vouched_ms = 0};
-}
-
 hf_err hf_leader_open(hf_worker *worker)
 {
     return HF_OK;

@@ -11,7 +11,7 @@ local SWEEP = 1000 -- entries that one script looks at, at most
 local function sweep(l)
   local before
   for _, r in ipairs(l.readings or {}) do
-    before = age_of_reading(l, r) >= l.shortest and string.format('(%.0f', r.clock) or before
+    before = age_at(l.boot, r) >= l.shortest and string.format('(%.0f', r.clock) or before
   end
   for _, owner in ipairs(before and call('ZRANGEBYSCORE', l.x, '-inf', before, 'LIMIT', 0, SWEEP) or {}) do
     local e, live = entry_of(l, owner), {}

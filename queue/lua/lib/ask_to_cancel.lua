@@ -3,12 +3,11 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_cancels.lua"
 --- @include "lib/uses.lua"
---- @include "lib/bounds.lua"
+--- @include "lib/lease_left.lua"
 
 -- Marks the present run of a job to be cancelled. A lock that has ended names no run, and does not
 -- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.
--- Returns its token ('': none) and the end of its lease, or of its lock if the lease is undated; nil: it
--- does not run.
+-- Returns its token ('': none) and the end of its lock; nil: it does not run.
 local function ask_to_cancel(id)
   local ends = call('ZSCORE', RUNNING, id)
   local token = ends and (call('GET', LOCK .. id) or '')
@@ -16,6 +15,5 @@ local function ask_to_cancel(id)
     call('HSET', CANCELS, id, token == '' and '*' or string.match(token, '(%d*)$'))
     note_use('m', true)
   end
-  ends = tonumber(ends or 0)
-  return token, ends > TIME_MAX and now + math.max(0, call('PTTL', LOCK .. id)) or floor(ends)
+  return token, ends and now + lease_left(id) or 0
 end

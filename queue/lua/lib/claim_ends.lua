@@ -13,7 +13,7 @@ for k = 1, missing and #missing or 0 do
 end
 local unparked = starting and free_at_start(taken, records, over + 1, n)
 if #buried > 0 then
-  local dead_max, dead_age = string.match(ARGV[11], ' (%d+) (%d+)$')
+  local dead_max, dead_age = string.match(ARGV[9], ' (%d+) (%d+)$')
   trim_dead(dead_max + 0, dead_age + 0, #buried / 2)
 end
 if unparked or #buried > 0 then

@@ -1,4 +1,5 @@
 -- one_job.lua - a job as it is answered to a reader.
+--- @include "lib/lease_left.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/marks_of.lua"
@@ -28,7 +29,7 @@ local function one_job(id, whole, uses)
     end
     name, score, record = 'dead', at, dead
   end
-  local lease = math.max(0, call('PTTL', LOCK .. id))
+  local lease = lease_left(id)
   local mark = call('HGET', CRASHES, id) or '0'
   local nl, token = string.find(record, '\n', 1, true) or 0, call('GET', LOCK .. id) or ''
   return {

@@ -21,5 +21,5 @@ local function refresh_worker(worker, alive, lease)
     call('ZREMRANGEBYSCORE', list, '-inf', now - 3600000)
   end
   call('PEXPIRE', WORKERS, 7200000 + alive)
-  call('ZREMRANGEBYRANK', LEASES, 0, -17) -- more lengths than 16 are a mistake
+  call('ZREMRANGEBYRANK', LEASES, 0, -257) -- more lengths than 256 are a mistake
 end

@@ -5,8 +5,6 @@
 --- @include "lib/key_workers.lua"
 --- @include "lib/max_bytes.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/lease_ends.lua"
---- @include "lib/longest_lease.lua"
 --- @include "lib/wait_for_lock.lua"
 --- @include "lib/put_away.lua"
 --- @include "lib/cancelled.lua"
@@ -16,19 +14,18 @@
 --- @include "lib/rewrite.lua"
 --- @include "lib/date_of.lua"
 
--- The names of workers that had not been heard of since the lease that ended was given, the last
--- ones, other than this one and those that a mark names already. One counts as alive for its
--- lease and 15 s.
+-- The names of workers that have not been heard of for a lease, the last ones, other than this one and those that a
+-- mark names already. One counts as alive for its lease and 15 s.
 local gone -- read once
 
-local function gone_workers(worker, mark, ended)
+local function gone_workers(worker, mark)
   gone = gone or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
   local names = {}
   for i = 1, #gone, 2 do
-    local id, in_time = gone[i], tonumber(gone[i + 1]) <= ended + 15000
+    local id = gone[i]
     if #names == 3 then
       break
-    elseif in_time and id ~= worker and not string.find(mark, id, 1, true) then
+    elseif id ~= worker and not string.find(mark, id, 1, true) then
       names[#names + 1] = id
     end
   end
@@ -54,13 +51,13 @@ end
 
 -- One crash more for this id. True: it was the last one, and the job is dead. A job that makes progress is
 -- not poison: its crash counts as the first.
-local function crash(id, ended, record, worker, poison, buried)
+local function crash(id, record, worker, poison, buried)
   local n, story = crashes_of(id)
   if advanced(id) then
     n, story = 0, ''
   end
-  local who = gone_workers(worker, story, ended)
-  story = concat({ story, '; ', who, ', lease ended ', date_of(ended) })
+  local who = gone_workers(worker, story)
+  story = concat({ story, '; ', who, ', lease ended ', date_of(now) })
   if n + 1 < poison then
     call('HSET', CRASHES, id, n + 1 .. story)
     note_use('m', true)
@@ -70,31 +67,25 @@ local function crash(id, ended, record, worker, poison, buried)
   return true
 end
 
--- The jobs whose lease is over, as the claim `c` vouches for, go to it, or else where they belong.
--- Returns how many it took, and their bytes.
+-- The jobs whose lease was found to be over go to the claim `c`, or else where they belong. Returns how many it
+-- took, and their bytes.
 local function take_over(c)
   local n, bytes, crashed = 0, 0, 0
-  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', string.format('%d', math.min(now, c.vouched)),
-    'WITHSCORES', 'LIMIT', '0', math.min(c.max, 200))
+  local over = call('ZRANGEBYSCORE', RUNNING, '0', '0', 'LIMIT', '0', math.min(c.max, 200))
   open_writes()
-  for i = 1, #over, 2 do
-    local id, ended = over[i], over[i + 1] + 0
+  for _, id in ipairs(over) do
     if bytes > MAX_BYTES then
       break
     end
     local record = call('HGET', JOBS, id)
-    if ended % 2 ~= 0 then -- its holder was new to this clock
-      local _, lease_end = lease_ends(longest_lease(), c.at_least)
-      call('ZADD', RUNNING, lease_end, id)
-      call('HSET', META, 'unlocked', lease_end)
-    elseif call('EXISTS', LOCK .. id) == 1 then
+    if call('EXISTS', LOCK .. id) == 1 then
       wait_for_lock(RUNNING, id, c.lease)
     elseif not cancelled(id) then
       local dead = not record
       if dead then
         put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
       elseif not c.forgive then
-        crashed, dead = crashed + 1, crash(id, ended, record, c.worker, c.poison, c.buried)
+        crashed, dead = crashed + 1, crash(id, record, c.worker, c.poison, c.buried)
       end
       if not dead and c.expires and string.find(record, '^[^\n]*"start_by":') then
         record = rewrite(record, function(head)
@@ -106,7 +97,7 @@ local function take_over(c)
         run_over(id)
         call('ZADD', RUNNING, c.lease_end, id)
         n, bytes = n + 1, bytes + #record
-        c.taken[n], c.dues[n], c.records[n] = id, over[i + 1], record
+        c.taken[n], c.dues[n], c.records[n] = id, stamp, record
       end
     end
   end

@@ -13,7 +13,8 @@ local function uses_now(m, prefix)
   end
   local keyed = call('EXISTS', prefix .. 'unique') > 0 or string.find(m.uses, 'u', 1, true) ~= nil
     and call('EXISTS', prefix .. 'jobs') > 0
-  return { p = m.paused, n = m.max_running > 0, r = m.rate > 0, u = keyed,
+  return { e = call('HEXISTS', prefix .. 'meta', 'clock') == 1,
+    p = m.paused, n = m.max_running > 0, r = m.rate > 0, u = keyed,
     f = keyed and string.find(m.uses, 'f', 1, true) ~= nil,
     l = stays('l', prefix .. 'schedule:h', prefix .. 'schedule:l'), x = stays('x', prefix .. 'expires'),
     m = has_marks(prefix),

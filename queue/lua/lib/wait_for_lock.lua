@@ -9,6 +9,5 @@ local function wait_for_lock(set, id, lease)
     call('PEXPIRE', LOCK .. id, lease)
     left = lease
   end
-  local ends_at = now + left + 1
-  call('ZADD', set, ends_at + ends_at % 2, id) -- an odd one would be marked
+  call('ZADD', set, now + left + 1, id)
 end

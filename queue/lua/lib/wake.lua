@@ -5,25 +5,19 @@
 --- @include "lib/read_meta.lua"
 --- @include "lib/heed_clock.lua"
 --- @include "lib/limits.lua"
---- @include "lib/watched.lua"
 --- @include "lib/key_wake.lua"
 --- @include "lib/key_expires.lua"
 --- @include "lib/broken_ms.lua"
 
--- The earliest time at which a claim could take a job; nil: not by time alone, or only at the end of a
--- lease that is so far away that a check comes before it. Leases are renewed, and most jobs are done
--- long before: no worker is woken to wait for that. And when the first lease that ends in this time is
--- over; nil: there is none. `earliest`: for what has come by now.
+-- The earliest time at which a claim could take a job; nil: not by time alone. `earliest`: for what has come by
+-- now, as a job whose lease is over.
 local function next_taking(m, earliest)
   if m.paused then
     return nil
   end
-  local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
-  local over = tonumber(first[2] or false)
-  over = over and over <= now + WATCHED_MS and over or nil
-  local at = over and math.max(over, earliest)
-  if m.max_running > 0 and first[2] and call('ZCARD', RUNNING) >= m.max_running then
-    return at, over
+  local at = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2] == '0' and earliest or nil
+  if m.max_running > 0 and call('ZCARD', RUNNING) >= m.max_running then
+    return at
   end
   local head = first_due(m.uses)
   if head then
@@ -31,12 +25,12 @@ local function next_taking(m, earliest)
     due = due >= now + 1 and due or earliest
     at = at and math.min(at, due) or due
   end
-  return at, over
+  return at
 end
 
 -- The same of a claim that could do anything: jobs expire also while none can be taken.
 local function next_claim(m, earliest)
-  local at, over = next_taking(m, earliest)
+  local at = next_taking(m, earliest)
   if string.find(m.uses, 'x', 1, true) then
     local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
     at = by and at and math.min(at, by) or by or at
@@ -46,20 +40,19 @@ local function next_claim(m, earliest)
     local tick = next_tick()
     at = tick and math.min(at or tick, tick) or at
   end
-  return at, over
+  return at
 end
 
 -- The caller has begun to write. `earliest`: not before this for what has come by now (a claim that got
 -- nothing must not leave a baton that is due; but what comes later is not put off). A score beyond all time
 -- (inf, 1e300) is not due: without the bound it would not be a number for Redis, and a worker would send
--- useless claims for ever. Returns the time at which a claim could succeed (0: not by time alone), and the
--- time from which a lease is over and the next wake-up counts as missed (0: no lease ends soon).
+-- useless claims for ever. Returns the time at which a claim could succeed (0: not by time alone).
 local function wake(m, doubted, earliest)
   m.high = heed_clock(m.high)
-  local at, over = next_claim(m, earliest or now)
+  local at = next_claim(m, earliest or now)
   at = at and math.min(TIME_MAX, math.max(floor(at), now))
   local next_wake = m.next_wake
   --- @step "lib/wake_rule.lua"
   m.next_wake = next_wake
-  return at or 0, over and math.max(over, next_wake + BROKEN_MS + 1) or 0
+  return at or 0
 end
