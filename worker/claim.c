@@ -29,6 +29,7 @@
 #include "holdfast/admin.h"
 #include "worker/confirm.h"
 #include "worker/queues.h"
+#include "worker/readings.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
@@ -233,8 +234,10 @@ static void on_claimed(const hf_answer *answer, void *arg)
     served->asked = 0;
     hf_queue_on(served, event_of(&claimed));
     claim_ahead(served, &claimed);
-    if (claimed.n > 0)
+    if (claimed.n > 0) {
         take_all(w, served, &claimed, answer->sent_ns);
+        hf_readings_expect(served->bundle);
+    }
     hf_schedules_told(served, claimed.ticks, claimed.now_ms);
 }
 

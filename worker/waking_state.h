@@ -48,7 +48,7 @@ typedef struct hf_bundle {
     uint64_t empty_ns;       /* when the last one was sent, if it found no job; or 0 */
 
     /* the readings (readings.c) */
-    bool has_read;
+    bool has_read;       /* a read was answered */
     uint32_t read_ms;    /* from one to the next */
     uint64_t read_at_ns; /* the next one; 0: none is planned, or one is under way */
     hf_site *read_site;  /* that was asked */

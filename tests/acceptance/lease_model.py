@@ -35,11 +35,15 @@ class Machine:
     def last(self):
         return self.readings[-1] if self.readings else None
 
-    def add(self, reading, apart, before):
+    def add(self, reading, shortest, before):
         """Whether it tells more than what is there. Those that are not younger than any lease prove nothing,
-        except the newest of them."""
+        except the newest of them. Where the boot clock went back, another machine has had this name."""
         last = self.last
-        if last and (reading.clock <= last.clock or reading.boot < last.boot + apart):
+        if last and reading.clock <= last.clock:
+            return False
+        if last and reading.boot < last.boot and reading.redis - last.redis > shortest:
+            self.readings.clear()
+        elif last and reading.boot < last.boot + shortest / BURST:
             return False
         self.readings.append(reading)
         while len(self.readings) > 1 and self.readings[1].clock <= before:
@@ -118,7 +122,7 @@ class Leases:
         self.number = self.number or f"{now}000"
         known = self.machines.get(machine) or Machine()
         reading = self.of_this_clock(shown)
-        is_new = reading is not None and known.add(reading, min(self.lengths) / BURST, before)
+        is_new = reading is not None and known.add(reading, min(self.lengths), before)
         self.end_leases(known.readings, boot)
         self.go_on(known.last, boot)
         if is_new or begins:

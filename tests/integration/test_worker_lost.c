@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/machine.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
@@ -51,6 +52,53 @@ static void stop_when_done(long long jobs)
 {
     EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == jobs);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
+/* How many readings this machine has left in the queue. */
+static size_t readings(void)
+{
+    char machine[HF_MACHINE_SIZE];
+    size_t n = 0;
+    hf_machine_id(machine);
+    for (const char *at =
+             hf_fixture_command(&queue.redis, "HGET hf:{q}:readings %s", machine);
+         (at = strchr(at, ':')) != NULL; at++)
+        n++;
+    return n / 2;
+}
+
+/* A job of a worker that has died; then one of this machine starts. */
+static void start_beside_the_dead(uint32_t lease_ms)
+{
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = lease_ms};
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
+    assert_int_equal(hf_queue_fixture_claim(&queue, "dead", 1, lease_ms), 1);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
+}
+
+static void end_beside_the_dead(void)
+{
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&queue, "dead", "a", NULL), HF_OK);
+}
+
+/* What the first request has read is shown at once: the next check comes only after 5 s.
+ */
+static void a_worker_that_dies_young_leaves_what_it_has_read(void **state)
+{
+    (void)state;
+    start_beside_the_dead(3600000);
+    EVENTUALLY(4000, readings() > 0);
+    end_beside_the_dead();
+}
+
+/* Once a second with this lease; the checks are 5 s apart. */
+static void a_worker_reads_more_often_than_it_checks(void **state)
+{
+    (void)state;
+    start_beside_the_dead(14000);
+    EVENTUALLY(13000, readings() >= 5);
+    end_beside_the_dead();
 }
 
 /* Redis would still take its verdict: but by the worker's own clock the lock is over, and
@@ -264,6 +312,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
+        CASE(a_worker_that_dies_young_leaves_what_it_has_read),
+        CASE(a_worker_reads_more_often_than_it_checks),
         CASE(a_worker_that_has_lost_its_lock_does_not_finish_the_job),
         CASE(what_waits_for_a_thread_past_its_deadline_is_not_started),
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),

@@ -44,12 +44,18 @@ end
 local function add_reading(all, shown, is_of, at, shortest, before)
   local number, clock, boot, redis = string.match(shown, '^(%d+):(%d+):(%d+):(%d+)$')
   local last = all[#all]
-  clock, boot = tonumber(clock), tonumber(boot)
-  if not number or not is_of(tonumber(number)) or clock > at or
-    last and (clock <= last.clock or boot < last.boot + shortest / APART) then
+  clock, boot, redis = tonumber(clock), tonumber(boot), tonumber(redis)
+  if not number or not is_of(tonumber(number)) or clock > at or last and clock <= last.clock then
     return false
   end
-  all[#all + 1] = { clock = clock, boot = boot, redis = tonumber(redis) }
+  if last and boot < last.boot and redis - last.redis > shortest then -- another machine had this name
+    for i = 1, #all do
+      all[i] = nil
+    end
+  elseif last and boot < last.boot + shortest / APART then
+    return false
+  end
+  all[#all + 1] = { clock = clock, boot = boot, redis = redis }
   while all[2] and all[2].clock <= before do
     table.remove(all, 1)
   end
