@@ -466,6 +466,20 @@ static void each_length_of_a_lease_is_judged_by_itself(void **state)
     assert_true(is_over_for("m", late, LEASE_MS + SHORT_MS));
 }
 
+/* At the end of all times no lease could begin any more, and each read would go on for
+ * ever. */
+static void a_score_that_no_lease_can_have_moves_no_clock(void **state)
+{
+    (void)state;
+    run_for("one", LEASE_MS);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld ghost",
+                             (long long)HF_TIME_MAX_MS);
+    (void)reading(0, 0, 0);
+    assert_in_range(fixture.read.clock_ms, 1, fixture.now_ms + 1000);
+    assert_in_range(score_of("ghost"), 1, fixture.now_ms + LEASE_MS + 1000);
+    (void)hf_fixture_command(&fixture.redis, "ZREM hf:{q}:running ghost");
+}
+
 static void a_clock_that_was_lost_is_another_one(void **state)
 {
     (void)state;
@@ -635,6 +649,7 @@ int main(void)
         TEST(a_reading_before_the_start_proves_nothing),
         TEST(a_reading_that_is_none_of_this_clock_proves_nothing),
         TEST(a_reading_that_redis_contradicts_proves_nothing),
+        TEST(a_score_that_no_lease_can_have_moves_no_clock),
         TEST(each_length_of_a_lease_is_judged_by_itself),
         TEST(a_clock_that_was_lost_is_another_one),
         TEST(no_lease_starts_before_the_clock_of_its_queue),

@@ -55,10 +55,10 @@ local function end_leases(before)
 end
 
 -- When the last lease can have begun: before a reading, also if Redis's clock was ahead for a moment. A score
--- beyond all times is of other hands: it is a lease that begins now.
+-- that no lease of today can have is of other hands: it is a lease that begins now.
 local function last_start(longest, clock)
   local last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')
-  while last[2] and last[2] + 0 > TIME_MAX do
+  while last[2] and last[2] + 0 > clock + DELAY_MAX do
     call('ZADD', RUNNING, 'XX', string.format('%.0f', clock + longest), last[1])
     last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')
   end
