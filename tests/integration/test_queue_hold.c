@@ -480,6 +480,16 @@ static void a_score_that_no_lease_can_have_moves_no_clock(void **state)
     (void)hf_fixture_command(&fixture.redis, "ZREM hf:{q}:running ghost");
 }
 
+static void a_length_counts_though_the_list_was_lost(void **state)
+{
+    (void)state;
+    run_for("one", LEASE_MS);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:leases");
+    check(); /* of a worker with a short lease */
+    const char *shown = reading(0, 0, LEASE_MS);
+    assert_false(is_over_for("m", shown, LEASE_MS / 2));
+}
+
 static void a_clock_that_was_lost_is_another_one(void **state)
 {
     (void)state;
@@ -650,6 +660,7 @@ int main(void)
         TEST(a_reading_that_is_none_of_this_clock_proves_nothing),
         TEST(a_reading_that_redis_contradicts_proves_nothing),
         TEST(a_score_that_no_lease_can_have_moves_no_clock),
+        TEST(a_length_counts_though_the_list_was_lost),
         TEST(each_length_of_a_lease_is_judged_by_itself),
         TEST(a_clock_that_was_lost_is_another_one),
         TEST(no_lease_starts_before_the_clock_of_its_queue),

@@ -3,6 +3,16 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/open_writes.lua"
 
+-- The list of lengths was lost: what is left of the longest lease that runs stands for it, until its worker checks.
+-- Without it a reading would be past leases that may run for longer.
+local function recall_lease()
+  local last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
+  local left = last and last - math.max(now, (call('HGET', META, 'clock') or 0) + 0) or 0
+  if left >= 1 and left <= DELAY_MAX then
+    call('ZADD', LEASES, now, string.format('%.0f', left))
+  end
+end
+
 -- The queue's lists of workers, and of the lengths of their leases: alive until. Those that went
 -- within the hour stay: a crash names the workers that are gone, and their leases may still count.
 -- No step of this clock may forget a length. That list has no end, and where no worker of it is alive
@@ -11,7 +21,9 @@ local function refresh_worker(worker, alive, lease)
   alive = math.max(0, math.min(DELAY_MAX, alive))
   open_writes()
   local latest = call('ZRANGE', LEASES, -1, -1, 'WITHSCORES')[2]
-  if latest and latest + 0 < now then
+  if not latest then
+    recall_lease()
+  elseif latest + 0 < now then
     for _, length in ipairs(call('ZRANGE', LEASES, 0, -1)) do
       call('ZINCRBY', LEASES, string.format('%d', now - latest), length)
     end
