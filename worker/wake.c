@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "worker/queues.h"
+#include "worker/readings.h"
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
@@ -390,6 +391,8 @@ void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only)
 void hf_bundle_move(hf_bundle *b, hf_site *site)
 {
     b->site = site;
+    if (b->only != NULL)
+        hf_readings_forget(b->only);
     close_client(b);
     hf_check_bundle_at(b, hf_boot_ns());
 }

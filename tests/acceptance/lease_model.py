@@ -37,15 +37,11 @@ class Machine:
 
     def add(self, reading, shortest, before):
         """Whether it tells more than what is there. Those that are not younger than any lease prove nothing,
-        except the newest of them. Where the boot clock went back, another machine has had this name."""
-        last = self.last
-        if last and reading.clock <= last.clock:
+        except the newest of them. Those with a later boot time give way."""
+        stay = [one for one in self.readings if one.boot <= reading.boot]
+        if self.last and reading.clock <= self.last.clock or stay and reading.boot < stay[-1].boot + shortest / BURST:
             return False
-        if last and reading.boot < last.boot and reading.redis - last.redis > shortest:
-            self.readings.clear()
-        elif last and reading.boot < last.boot + shortest / BURST:
-            return False
-        self.readings.append(reading)
+        self.readings = [*stay, reading]
         while len(self.readings) > 1 and self.readings[1].clock <= before:
             del self.readings[0]
         if len(self.readings) > self.MOST:

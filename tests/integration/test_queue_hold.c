@@ -451,6 +451,21 @@ static void a_reading_that_redis_contradicts_proves_nothing(void **state)
     assert_false(is_over_for("m", "", LEASE_MS));
 }
 
+/* As of a machine that was restored from an older image. */
+static void a_boot_clock_that_was_set_back_proves_again(void **state)
+{
+    (void)state;
+    run_for("one", LEASE_MS);
+    char ahead[HF_READING_SIZE];
+    (void)reading(0, 0, 0);
+    (void)snprintf(ahead, sizeof ahead, "%" PRIu64 ":%" PRIu64 ":%d:%" PRId64,
+                   fixture.read.number, fixture.read.clock_ms, BOOT_MS + 86400000,
+                   fixture.now_ms);
+    assert_false(is_over_for("m", ahead, 0));
+    assert_false(is_over_for("m", reading(0, 0, LEASE_MS), 0));
+    assert_true(is_over_for("m", "", LEASE_MS));
+}
+
 static void each_length_of_a_lease_is_judged_by_itself(void **state)
 {
     (void)state;
@@ -659,6 +674,7 @@ int main(void)
         TEST(a_reading_before_the_start_proves_nothing),
         TEST(a_reading_that_is_none_of_this_clock_proves_nothing),
         TEST(a_reading_that_redis_contradicts_proves_nothing),
+        TEST(a_boot_clock_that_was_set_back_proves_again),
         TEST(a_score_that_no_lease_can_have_moves_no_clock),
         TEST(a_length_counts_though_the_list_was_lost),
         TEST(each_length_of_a_lease_is_judged_by_itself),

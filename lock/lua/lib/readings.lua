@@ -27,7 +27,7 @@ end
 -- Whether the machine should read again.
 local function wants_reading(l)
   local last = l.readings[#l.readings]
-  return not last or l.boot - last.boot >= l.shortest / APART
+  return not last or math.abs(l.boot - last.boot) >= l.shortest / APART -- its boot clock may have been set back
 end
 
 -- How old the oldest reading is that came after this start; 0: there is none.

@@ -40,22 +40,25 @@ local function forget_one(all)
 end
 
 -- Adds what is shown if it tells more. `is_of` says whether its number is of this clock, which is at `at`; readings
--- up to `before` prove nothing any more, but the newest of them shows that a holder has renewed since.
+-- up to `before` prove nothing any more, but the newest of them shows that a holder has renewed since. Those with a
+-- later boot time give way: it tells more than they do, or the boot clock was set back, with its machine.
 local function add_reading(all, shown, is_of, at, shortest, before)
   local number, clock, boot, redis = string.match(shown, '^(%d+):(%d+):(%d+):(%d+)$')
-  local last = all[#all]
-  clock, boot, redis = tonumber(clock), tonumber(boot), tonumber(redis)
+  local last, n = all[#all], #all
+  clock, boot = tonumber(clock), tonumber(boot)
   if not number or not is_of(tonumber(number)) or clock > at or last and clock <= last.clock then
     return false
   end
-  if last and boot < last.boot and redis - last.redis > shortest then -- another machine had this name
-    for i = 1, #all do
-      all[i] = nil
-    end
-  elseif last and boot < last.boot + shortest / APART then
+  while n > 0 and boot < all[n].boot do
+    n = n - 1
+  end
+  if n > 0 and boot < all[n].boot + shortest / APART then
     return false
   end
-  all[#all + 1] = { clock = clock, boot = boot, redis = redis }
+  while #all > n do
+    table.remove(all)
+  end
+  all[#all + 1] = { clock = clock, boot = boot, redis = tonumber(redis) }
   while all[2] and all[2].clock <= before do
     table.remove(all, 1)
   end
