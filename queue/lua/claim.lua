@@ -52,7 +52,7 @@ local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, n
 local come = next_wake and next_wake <= now -- the time of the baton that was put last
 local doubted = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
-local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that got nothing may be repeated
+local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that came to nothing may be repeated
 
 -- 2. Look closer where a limit, a lease that is over, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
@@ -246,7 +246,7 @@ if m or n == 0 or more == nil or expires then
   --- @include "lib/wake.lua"
   --- @include "lib/open_writes.lua"
   open_writes()
-  at = wake(m or read_meta(), doubted, n == 0 and now + wait or now)
+  at = wake(m or read_meta(), doubted, n == 0 and not ended and now + wait or now)
 else
   local head
   if levelled and not more then
