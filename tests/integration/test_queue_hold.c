@@ -422,6 +422,46 @@ static void a_lease_is_over_when_a_later_reading_is_as_old(void **state)
     assert_true(score_of("one") > 0);
 }
 
+static bool has_baton(void)
+{
+    return hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:wake") == 1;
+}
+
+static void forget_wake_up(void)
+{
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:wake");
+    (void)hf_fixture_command(&fixture.redis, "HDEL hf:{q}:meta next_wake");
+}
+
+static void a_lease_that_is_over_wakes_a_worker(void **state)
+{
+    (void)state;
+    run_for("one", LEASE_MS);
+    const char *shown = reading(0, 0, LEASE_MS);
+    forget_wake_up();
+    assert_false(is_over_for("m", shown, LEASE_MS - 1));
+    assert_false(has_baton());
+    assert_true(is_over_for("m", "", LEASE_MS));
+    assert_true(has_baton());
+    forget_wake_up();
+    check(); /* it may have been lost */
+    assert_true(has_baton());
+}
+
+/* Two jobs whose leases have passed by Redis's clock; then a reading shows it of one. */
+static void a_claim_takes_over_only_what_was_found_over(void **state)
+{
+    (void)state;
+    run_for("one", SHORT_MS);
+    run_for("two", SHORT_MS);
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > score_of("two"));
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, LEASE_MS), 0);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 0 one");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, LEASE_MS), 1);
+    assert_string_equal(fixture.jobs[0].id, "one");
+}
+
 static void a_reading_before_the_start_proves_nothing(void **state)
 {
     (void)state;
@@ -671,6 +711,8 @@ int main(void)
         TEST(the_story_of_a_poisonous_job_names_its_holders),
         TEST(a_forgiven_takeover_counts_nothing),
         TEST(a_lease_is_over_when_a_later_reading_is_as_old),
+        TEST(a_lease_that_is_over_wakes_a_worker),
+        TEST(a_claim_takes_over_only_what_was_found_over),
         TEST(a_reading_before_the_start_proves_nothing),
         TEST(a_reading_that_is_none_of_this_clock_proves_nothing),
         TEST(a_reading_that_redis_contradicts_proves_nothing),
