@@ -99,8 +99,7 @@ local function silence(l)
   return after > 0 and silent or 0, after
 end
 
--- Leases that seem over may be those of the dead, which only readings can prove. So whoever is refused leaves
--- one.
+-- Leases that seem over may be those of the dead, which only readings can prove. So a refused client leaves one.
 local function taken(l)
   if call('PTTL', l.cell) > 0 then
     return { TAKEN, now, l.name, 0, 0, 0, 0 }

@@ -117,7 +117,7 @@ static void single_tries_add_up(void **state)
     }
 }
 
-/* Whoever comes once: clients whose only try is refused, each of another process. */
+/* Each client tries once, is refused, and leaves. */
 static void tries_of_several_clients_add_up(void **state)
 {
     const hf_lock_opts once = {HF_LOCK_OPTS_INIT, .wait_ms = 0};
