@@ -28,3 +28,9 @@ hf_err hf_say_err(char detail[HF_DETAIL_SIZE], hf_err err)
 {
     return hf_say(detail, err, "%s", hf_err_text(err));
 }
+
+hf_err hf_say_expected(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
+{
+    return hf_say(detail, HF_INVALID, "expected %s, found %s", what,
+                  found == NULL ? "none" : HF_FOUND(found));
+}

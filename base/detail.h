@@ -20,4 +20,7 @@ hf_err hf_say_args(char detail[HF_DETAIL_SIZE], hf_err err, const char *format,
 /* The same with the sentence of the error itself. */
 hf_err hf_say_err(char detail[HF_DETAIL_SIZE], hf_err err);
 
+/* HF_INVALID, and "expected WHAT, found FOUND"; found NULL: none. */
+hf_err hf_say_expected(char detail[HF_DETAIL_SIZE], const char *what, const char *found);
+
 #endif

@@ -25,3 +25,8 @@ const char *hf_reading_shown(const hf_reading *reading, unsigned epoch)
 {
     return reading->epoch == epoch ? reading->text : "";
 }
+
+void hf_reading_forget(hf_reading *reading)
+{
+    reading->text[0] = '\0';
+}

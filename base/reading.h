@@ -28,6 +28,8 @@ hf_asker hf_asker_now(const char *machine);
  * a fence that was given out by then. */
 void hf_reading_note(hf_reading *reading, unsigned epoch, uint64_t number,
                      uint64_t clock_ms, int64_t redis_ms);
+/* What was read proves nothing any more. */
+void hf_reading_forget(hf_reading *reading);
 /* As the scripts take it, "" if there is none of this epoch. Borrowed. */
 const char *hf_reading_shown(const hf_reading *reading, unsigned epoch);
 

@@ -28,7 +28,7 @@ enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 
 typedef struct renewal {
     hf_lock_node *node;
-    hf_batch *batch;
+    hf_renew_batch *batch;
     unsigned slot;
     uint32_t wanted;                /* replicas that must confirm it; 0: none */
     uint16_t entries[BATCH_LEASES]; /* how many each lease has */
@@ -70,7 +70,8 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
 
 static void end_renewal(renewal *r, hf_err err)
 {
-    hf_batch_answer(r->batch, err, r->sent_ns, err == HF_OK ? r->codes : NULL, r->notes);
+    hf_watchdog_answer(r->batch, err, r->sent_ns, err == HF_OK ? r->codes : NULL,
+                       r->notes);
     free(r);
 }
 
@@ -109,7 +110,7 @@ static void confirm(renewal *r)
 static void on_renewed(const hf_answer *answer, void *arg)
 {
     renewal *r = arg;
-    const hf_batch *batch = r->batch;
+    const hf_renew_batch *batch = r->batch;
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     bool unused = false;
@@ -172,7 +173,7 @@ static bool can_confirm(hf_lock_node *node, uint32_t wanted)
     return true;
 }
 
-static void renew(hf_client *none, hf_batch *batch, void *arg)
+static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
 {
     const hf_lock *first = hf_lease_user(batch->leases[0]);
     hf_lock_node *node = atomic_load(&first->node);
@@ -205,7 +206,7 @@ static void renew(hf_client *none, hf_batch *batch, void *arg)
         hf_redis_flush(node->renewer);
     if (err != HF_OK) {
         free(r);
-        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+        hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
     }
 }
 
@@ -263,7 +264,7 @@ static void note_reading(hf_lock *lock, hf_lease *lease, uint64_t number,
     if (note.clock_ms > 0)
         hf_acquire_read(lock, number, note.clock_ms, note.redis_ms);
     else
-        lock->reading.text[0] = '\0'; /* it holds alone */
+        hf_reading_forget(&lock->reading); /* it holds alone */
     if (note.after_ms > 0)
         hf_watchdog_hurry(lock->locks->watchdog, lease,
                           hf_boot_ns() + note.after_ms * HF_MS_NS);

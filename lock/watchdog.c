@@ -167,7 +167,7 @@ static void deliver(hf_watchdog *w)
 }
 
 typedef struct batch {
-    hf_batch shown;
+    hf_renew_batch shown;
     hf_watchdog *watchdog;
     int refs; /* the one that sends, and the answer; the watchdog's thread only */
     hf_lease *leases[];
@@ -282,8 +282,8 @@ static void unref_batch(batch *b)
         free(b);
 }
 
-void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err *codes,
-                     const hf_lease_note *notes)
+void hf_watchdog_answer(hf_renew_batch *shown, hf_err err, uint64_t sent_ns,
+                        const hf_err *codes, const hf_lease_note *notes)
 {
     batch *b = HF_CONTAINER(shown, batch, shown);
     hf_watchdog *w = b->watchdog;
@@ -360,8 +360,8 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
         memcpy(b->leases, leases, n * sizeof(hf_lease *));
         bool full =
             n == w->opts.batch_max; /* there is more: not at the end of the turn */
-        b->shown =
-            (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n), full};
+        b->shown = (hf_renew_batch){leases[0]->group, n, b->leases,
+                                    timeout_of(w, leases, n), full};
         w->opts.renew(w->client, &b->shown, w->opts.arg);
         if (full && w->client != NULL)
             hf_redis_flush(w->client);

@@ -37,16 +37,16 @@ typedef enum hf_lease_event {
                            where opts.suspects says so */
 } hf_lease_event;
 
-/* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer()
- * once for it, with the answers; from the answer's callback, or before `renew` returns if
- * it could not be sent. */
-typedef struct hf_batch {
+/* A batch that is being renewed. The user's `renew` sends it, and calls
+ * hf_watchdog_answer() once for it, with the answers; from the answer's callback, or
+ * before `renew` returns if it could not be sent. */
+typedef struct hf_renew_batch {
     size_t group; /* as given to hf_watchdog_add() */
     size_t n;
     hf_lease **leases;   /* borrowed from the batch */
     uint32_t timeout_ms; /* for the request */
     bool full;           /* others follow: a connection of the user is flushed */
-} hf_batch;
+} hf_renew_batch;
 
 typedef struct hf_watchdog_opts {
     struct hf_server
@@ -58,7 +58,7 @@ typedef struct hf_watchdog_opts {
                             it; NULL: one of its own */
     uint32_t batch_max;  /* 500 */
     bool suspects;       /* HF_LEASE_SUSPECT is told too */
-    void (*renew)(hf_client *client, hf_batch *batch, void *arg);
+    void (*renew)(hf_client *client, hf_renew_batch *batch, void *arg);
     /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
      */
     void (*on_event)(void *user, hf_lease *lease, hf_lease_event event, void *arg);
@@ -131,7 +131,7 @@ void hf_watchdog_verify(hf_watchdog *watchdog);
  * renewed. Leases that were not renewed are tried again until the deadline. `sent_ns`:
  * before it was sent. On the watchdog's thread. The users of leases may be gone by then:
  * further notes of the answers are kept in notes[i] (may be NULL) for on_event. */
-void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes,
-                     const hf_lease_note *notes);
+void hf_watchdog_answer(hf_renew_batch *batch, hf_err err, uint64_t sent_ns,
+                        const hf_err *codes, const hf_lease_note *notes);
 
 #endif

@@ -14,7 +14,7 @@ enum { FIRST_SLOTS = 8, FIRST_CALLS = 4, PLACE_MAX = (1 << 30) - 1 };
 /* An offset into a batch's bytes fits in 32 bits. */
 _Static_assert(HF_BATCH_BYTES < UINT32_MAX, "a batch is addressed with 32 bits");
 
-hf_batch *hf_batch_new(struct hf_queue_state *target)
+hf_batch *hf_batch_new(struct hf_target *target)
 {
     hf_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
@@ -214,7 +214,7 @@ void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
             char *id = batch->bytes.data + slot->id_at;
             HF_ASSERT(strlen(id) == HF_NEW_ID_LEN);
             hf_id_next(ids, id);
-            hf_waiter_note_id(call->waiter, slot->place, id);
+            hf_batch_waiter_note_id(call->waiter, slot->place, id);
         }
     }
     uv_mutex_unlock(lock);
@@ -222,7 +222,7 @@ void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
 
 /* ---- a call that waits ---- */
 
-hf_waiter *hf_waiter_new(hf_enqueue_result *results)
+hf_waiter *hf_batch_waiter_new(hf_enqueue_result *results)
 {
     hf_waiter *waiter = calloc(1, sizeof *waiter);
     if (waiter != NULL)
@@ -230,12 +230,12 @@ hf_waiter *hf_waiter_new(hf_enqueue_result *results)
     return waiter;
 }
 
-void hf_waiter_free(hf_waiter *waiter)
+void hf_batch_waiter_free(hf_waiter *waiter)
 {
     free(waiter);
 }
 
-void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id)
+void hf_batch_waiter_note_id(hf_waiter *waiter, size_t place, const char *id)
 {
     if (waiter != NULL && waiter->results != NULL && !waiter->run.left)
         memcpy(waiter->results[place].id, id, strlen(id) + 1);
@@ -253,7 +253,8 @@ static int badness(hf_err err)
     return err == HF_TIMEOUT ? 2 : 1;
 }
 
-void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_loop *run)
+void hf_batch_waiter_told(hf_waiter *waiter, hf_err err, const char *detail,
+                          hf_run_loop *run)
 {
     if (badness(err) > badness(waiter->worst)) {
         waiter->worst = err;
@@ -262,7 +263,7 @@ void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_lo
     if (--waiter->pending > 0)
         return;
     if (waiter->run.left)
-        hf_waiter_free(waiter);
+        hf_batch_waiter_free(waiter);
     else
         hf_run_loop_done_locked(run, &waiter->run);
 }
@@ -406,7 +407,7 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
         result->accepted_ms = accepted_ms(batch, i);
         tell_conflict(batch, i, result);
     }
-    hf_waiter_told(waiter, outcome->err, outcome->detail, run);
+    hf_batch_waiter_told(waiter, outcome->err, outcome->detail, run);
 }
 
 void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run)

@@ -24,7 +24,7 @@
 
 struct hf_node;
 struct hf_requests;
-struct hf_queue_state;
+struct hf_target;
 
 enum {
     HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
@@ -83,9 +83,9 @@ typedef enum hf_request_state {
 
 typedef struct hf_batch {
     struct hf_batch *next, *prev;
-    struct hf_requests *requests;  /* borrowed; set when it is sent */
-    struct hf_node *node;          /* the one that it is in flight at, or in doubt for */
-    struct hf_queue_state *target; /* borrowed */
+    struct hf_requests *requests; /* borrowed; set when it is sent */
+    struct hf_node *node;         /* the one that it is in flight at, or in doubt for */
+    struct hf_target *target;     /* borrowed */
     hf_buf bytes;
     hf_batch_job *slots;
     size_t n, slots_cap, n_made;
@@ -124,7 +124,7 @@ typedef struct hf_outcome {
 } hf_outcome;
 
 /* NULL: out of memory. */
-hf_batch *hf_batch_new(struct hf_queue_state *target);
+hf_batch *hf_batch_new(struct hf_target *target);
 void hf_batch_free(hf_batch *batch); /* NULL is fine */
 /* Room for so many jobs, and so many bytes of them, at once instead of step by step. No
  * memory for it is no fault yet. */
@@ -172,22 +172,23 @@ HF_MUSTCHECK hf_err hf_batch_meet(hf_batch *batch, const hf_enqueued *got);
 HF_MUSTCHECK hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes);
 
 /* Gives every call its answer: those that wait, with the run loop's lock held (see
- * hf_waiter_told), and without it those that have a callback. */
+ * hf_batch_waiter_told), and without it those that have a callback. */
 void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run);
 void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome);
 
 /* ---- a call that waits ---- */
 
 /* NULL: out of memory. */
-hf_waiter *hf_waiter_new(hf_enqueue_result *results);
-void hf_waiter_free(hf_waiter *waiter); /* NULL is fine */
+hf_waiter *hf_batch_waiter_new(hf_enqueue_result *results);
+void hf_batch_waiter_free(hf_waiter *waiter); /* NULL is fine */
 
 /* Remembers the id of the job at this place, if a caller wants it. */
-void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id);
+void hf_batch_waiter_note_id(hf_waiter *waiter, size_t place, const char *id);
 
 /* One more batch has its answer. After the last one the waiter is done, or is freed if
  * its thread has left. */
-void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_loop *run);
+void hf_batch_waiter_told(hf_waiter *waiter, hf_err err, const char *detail,
+                          hf_run_loop *run);
 
 /* ---- a line of batches ---- */
 

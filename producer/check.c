@@ -19,7 +19,7 @@ enum {
 };
 #define NAME_RULE "1 to 128 characters of A-Z a-z 0-9 . _ : -"
 
-const char *hf_job_queue(const hf_job *job)
+const char *hf_check_job_queue(const hf_job *job)
 {
     return job->queue != NULL ? job->queue : HF_DEFAULT_QUEUE;
 }
@@ -51,7 +51,7 @@ static hf_err check_when(const hf_job *job, char *why)
 static hf_err check_job(uint32_t payload_max, const hf_job *job, const hf_job *like,
                         char *why)
 {
-    const char *queue = hf_job_queue(job);
+    const char *queue = hf_check_job_queue(job);
     if ((like == NULL || like->queue != job->queue) && !hf_name_ok(queue))
         return bad_name(why, "queue", queue);
     if ((like == NULL || like->type != job->type) && !hf_name_ok(job->type))
@@ -76,7 +76,7 @@ hf_err hf_job_check(const hf_job *theirs, char detail[HF_DETAIL_SIZE])
     return err == HF_OK ? check_job(HF_PAYLOAD_CEILING, &job, NULL, detail) : err;
 }
 
-size_t hf_job_bytes(const hf_job *job)
+size_t hf_check_job_bytes(const hf_job *job)
 {
     size_t id = job->id != NULL ? strlen(job->id) : HF_RUN_ID_SIZE - 1;
     size_t options = hf_record_has_options(job) ? HF_OPTIONS_OVERHEAD : 0;
@@ -109,14 +109,15 @@ hf_err hf_check_jobs(const hf_bounds *bounds, const hf_job *jobs, size_t n, size
         hf_err err = check_job(bounds->payload_max, job, i == 0 ? NULL : job - 1, why);
         if (err != HF_OK)
             return hf_say(detail, err, "job %zu: %.*s", i, HF_DETAIL_SIZE - 32, why);
-        *bytes += hf_job_bytes(job);
+        *bytes += hf_check_job_bytes(job);
         if (*bytes > max)
             return hf_say(detail, HF_TOOBIG,
                           "job %zu: expected at most %zu bytes of jobs in "
                           "one call, found more",
                           i, max);
         if (*one_queue && job->queue != jobs[0].queue)
-            *one_queue = strcmp(hf_job_queue(job), hf_job_queue(&jobs[0])) == 0;
+            *one_queue =
+                strcmp(hf_check_job_queue(job), hf_check_job_queue(&jobs[0])) == 0;
     }
     return HF_OK;
 }

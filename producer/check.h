@@ -24,8 +24,8 @@ HF_MUSTCHECK hf_err hf_check_jobs(const hf_bounds *bounds, const hf_job *jobs, s
 HF_MUSTCHECK hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
                                   hf_server_opts *server, char detail[HF_DETAIL_SIZE]);
 
-size_t
-hf_job_bytes(const hf_job *job); /* the greatest size of a checked job in a request */
-const char *hf_job_queue(const hf_job *job); /* its name, also of the default one */
+size_t hf_check_job_bytes(
+    const hf_job *job); /* the greatest size of a checked job in a request */
+const char *hf_check_job_queue(const hf_job *job); /* its name, also of the default one */
 
 #endif

@@ -136,7 +136,7 @@ static hf_node *find_node(hf_nodes *nodes, unsigned slot)
     return open_node(nodes, redis, &node, unread) == HF_OK ? node : &nodes->away;
 }
 
-static hf_node *place_of(hf_nodes *nodes, hf_queue_state *target, uint64_t now_ns)
+static hf_node *place_of(hf_nodes *nodes, hf_target *target, uint64_t now_ns)
 {
     if (target->rest_until_ns > now_ns)
         return &nodes->away;
@@ -150,7 +150,7 @@ static hf_node *place_of(hf_nodes *nodes, hf_queue_state *target, uint64_t now_n
     return target->in_flight > 0 && node != target->flew ? &nodes->away : node;
 }
 
-static void route(hf_nodes *nodes, hf_queue_state *target, uint64_t now_ns)
+static void route(hf_nodes *nodes, hf_target *target, uint64_t now_ns)
 {
     hf_node *node = place_of(nodes, target, now_ns);
     if (node == &nodes->away && target->rest_until_ns > now_ns &&
@@ -184,7 +184,7 @@ static bool is_used(const hf_nodes *nodes, const hf_node *node)
         nodes->registry.line == &node->line ||
         (nodes->registry.line == away && nodes->registry_met == node))
         return true;
-    for (const hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
+    for (const hf_target *t = nodes->targets; t != NULL; t = t->routed)
         if (t->line == &node->line || (t->line == away && t->flew == node))
             return true;
     return false;
@@ -195,7 +195,7 @@ static void forget(hf_nodes *nodes, const hf_node *node)
 {
     if (nodes->registry_met == node)
         nodes->registry_met = NULL;
-    for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
+    for (hf_target *t = nodes->targets; t != NULL; t = t->routed)
         if (t->flew == node)
             t->flew = NULL;
 }
@@ -217,7 +217,7 @@ static void close_unused(hf_nodes *nodes)
 
 static void take_new(hf_nodes *nodes)
 {
-    hf_queue_state *target;
+    hf_target *target;
     while ((target = hf_submit_new_target(nodes->queue)) != NULL) {
         target->routed = nodes->targets;
         nodes->targets = target;
@@ -250,7 +250,7 @@ void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
     nodes->due_ns = UINT64_MAX;
     route(nodes, &nodes->registry, now_ns);
     nodes->registry.line = nodes->registry.goes;
-    for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
+    for (hf_target *t = nodes->targets; t != NULL; t = t->routed)
         route(nodes, t, now_ns);
     hf_submit_move(nodes->queue, nodes->targets);
     leave_nodes_down(nodes, now_ns);
@@ -262,7 +262,7 @@ void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
 
 /* The second MOVED in a row may be one of two nodes that send it back and forth. What was
  * sent before a rest began met the same cause, and does not prolong it. */
-void hf_nodes_refused(hf_node *node, hf_queue_state *target, hf_err err,
+void hf_nodes_refused(hf_node *node, hf_target *target, hf_err err,
                       const hf_answer *answer)
 {
     hf_nodes *nodes = node->nodes;
@@ -296,7 +296,7 @@ static uint64_t registry_life(hf_nodes *nodes, const hf_node *node)
  * when the registry's connection is ready. */
 static void on_registered(const hf_answer *answer, void *arg)
 {
-    hf_queue_state *target = arg;
+    hf_target *target = arg;
     hf_nodes *nodes = target->nodes;
     hf_node *node = hf_node_of(&nodes->registry);
     nodes->registers--;
@@ -312,7 +312,7 @@ static void on_registered(const hf_answer *answer, void *arg)
         nodes->hooks->on_change(nodes->owner);
 }
 
-void hf_nodes_register(hf_nodes *nodes, hf_queue_state *target)
+void hf_nodes_register(hf_nodes *nodes, hf_target *target)
 {
     const hf_node *node = hf_node_of(&nodes->registry);
     if (target->whole != NULL) /* which is used already: it has told the shards */
@@ -331,7 +331,7 @@ void hf_nodes_register(hf_nodes *nodes, hf_queue_state *target)
 bool hf_nodes_register_all(hf_nodes *nodes)
 {
     bool all = true;
-    for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed) {
+    for (hf_target *t = nodes->targets; t != NULL; t = t->routed) {
         const bool counts = t->used && t->whole == NULL;
         if (counts)
             hf_nodes_register(nodes, t);
@@ -367,7 +367,7 @@ static void on_change(void *arg)
     hf_nodes *nodes = arg;
     if (nodes->closing)
         return;
-    for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
+    for (hf_target *t = nodes->targets; t != NULL; t = t->routed)
         if (t->refusals == 0)
             t->rest_until_ns = 0;
     nodes->registry.rest_until_ns = 0;

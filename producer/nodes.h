@@ -45,7 +45,7 @@ typedef struct hf_nodes_hooks {
     void (*on_change)(void *owner);
     /* This queue goes to another node: its requests that Redis has executed, and that
      * only wait for replicas of the old one, are in doubt. */
-    void (*withdraw)(void *owner, hf_queue_state *target);
+    void (*withdraw)(void *owner, hf_target *target);
     void (*on_closed)(void *owner);
 } hf_nodes_hooks;
 
@@ -59,12 +59,12 @@ typedef struct hf_nodes {
 
     hf_node away;
     hf_node *first;
-    hf_queue_state registry;     /* no queue: the slot of the registry */
+    hf_target registry;          /* no queue: the slot of the registry */
     const hf_node *registry_met; /* its node as of the last look; NULL: closed, or none */
     uint64_t server_met;         /* the life of its server then, */
     uint64_t registry_life;      /* and how many of both there were */
     size_t registers;            /* requests in flight */
-    hf_queue_state *targets;     /* of a cluster: all but new ones, by `routed` */
+    hf_target *targets;          /* of a cluster: all but new ones, by `routed` */
     bool stale;                  /* hf_nodes_route() has something to do */
     uint64_t due_ns;             /* and when a rest ends; UINT64_MAX: never */
     size_t open;                 /* nodes that are not closed yet */
@@ -80,7 +80,7 @@ HF_MUSTCHECK hf_err hf_nodes_open(hf_nodes *nodes, uv_loop_t *loop,
 void hf_nodes_close(hf_nodes *nodes);
 
 /* Where a queue is now. */
-static inline hf_node *hf_node_of(const hf_queue_state *target)
+static inline hf_node *hf_node_of(const hf_target *target)
 {
     return HF_CONTAINER(target->line, hf_node, line);
 }
@@ -98,15 +98,15 @@ static inline void hf_node_note_oldest(hf_node *node)
 void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns);
 
 /* The node has refused a request of the queue with HF_MOVED or HF_UNSERVED. */
-void hf_nodes_refused(hf_node *node, hf_queue_state *target, hf_err err,
+void hf_nodes_refused(hf_node *node, hf_target *target, hf_err err,
                       const hf_answer *answer);
 /* It has executed one. */
-static inline void hf_nodes_accepted(hf_queue_state *target)
+static inline void hf_nodes_accepted(hf_target *target)
 {
     target->refusals = 0;
 }
 /* The last request of the queue has left the flight of its node. */
-static inline void hf_nodes_landed(hf_nodes *nodes, const hf_queue_state *target)
+static inline void hf_nodes_landed(hf_nodes *nodes, const hf_target *target)
 {
     if (target->line == &nodes->away.line)
         nodes->stale = true;
@@ -114,7 +114,7 @@ static inline void hf_nodes_landed(hf_nodes *nodes, const hf_queue_state *target
 
 /* Registers the queue, once in each life of the registry, which may have come back empty.
  * While the registry's node is away jobs are accepted all the same. */
-void hf_nodes_register(hf_nodes *nodes, hf_queue_state *target);
+void hf_nodes_register(hf_nodes *nodes, hf_target *target);
 /* In a cluster: all that could not be registered when they were used. True: all are
  * known. */
 bool hf_nodes_register_all(hf_nodes *nodes);

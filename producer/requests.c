@@ -395,7 +395,7 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *
 }
 
 /* The queue leaves its node: another one has to confirm it, after the same request. */
-static void withdraw(void *owner, hf_queue_state *target)
+static void withdraw(void *owner, hf_target *target)
 {
     hf_requests *requests = owner;
     hf_node *node = target->flew;
@@ -489,7 +489,7 @@ static hf_enqueue_args args_of(hf_requests *requests, hf_batch *batch, uint64_t 
 static bool send_batch(hf_requests *requests, hf_node *node, hf_batch *batch,
                        uint64_t now_ns)
 {
-    hf_queue_state *target = batch->target;
+    hf_target *target = batch->target;
     const uint64_t last = target->number, before = batch->number;
     batch->requests = requests;
     if (batch->items == NULL && hf_batch_seal(batch, now_ns) != HF_OK) {
@@ -663,13 +663,13 @@ static void on_forgotten(const hf_answer *answer, void *arg)
 
 /* The next target that was used, or NULL. A call that came too late may still add others.
  */
-static hf_queue_state *next_target(hf_requests *requests)
+static hf_target *next_target(hf_requests *requests)
 {
-    hf_queue_state *found = NULL;
+    hf_target *found = NULL;
     hf_run_loop_lock(requests->run);
     while (found == NULL &&
            (requests->target != NULL || requests->bucket < HF_TARGET_BUCKETS)) {
-        hf_queue_state *target = requests->target;
+        hf_target *target = requests->target;
         if (target != NULL && target->used)
             found = target;
         requests->target =
@@ -688,7 +688,7 @@ static bool may_forget(const hf_requests *requests)
 
 static void forget(hf_requests *requests)
 {
-    hf_queue_state *target = NULL;
+    hf_target *target = NULL;
     while (may_forget(requests) && requests->forgets < FORGETS_AT_ONCE &&
            (target = next_target(requests)) != NULL) {
         hf_client *client = hf_node_of(target)->client;

@@ -38,7 +38,7 @@ typedef struct hf_requests {
     hf_requests_stage stage;
     size_t forgets; /* requests in flight */
     size_t bucket;  /* the target that is forgotten next */
-    hf_queue_state *target;
+    hf_target *target;
     void (*on_end)(void *arg); /* the last thing that is called on the loop */
     void *arg;
 } hf_requests;

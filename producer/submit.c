@@ -40,7 +40,7 @@ void hf_submit_done(hf_submit_queue *queue)
     }
     for (size_t i = 0; i < HF_TARGET_BUCKETS; i++) {
         while (queue->buckets[i] != NULL) {
-            hf_queue_state *target = queue->buckets[i];
+            hf_target *target = queue->buckets[i];
             queue->buckets[i] = target->next;
             free(target->shards);
             free(target);
@@ -59,14 +59,13 @@ static size_t bucket_of(const char *name)
     return h % HF_TARGET_BUCKETS;
 }
 
-static bool is_named(const hf_queue_state *target, const char *name)
+static bool is_named(const hf_target *target, const char *name)
 {
     return target->whole == NULL && strcmp(target->queue.name, name) == 0;
 }
 
 /* The owner sees it with its next look. */
-static void put_target(hf_submit_queue *queue, hf_queue_state *target,
-                       hf_queue_state **at)
+static void put_target(hf_submit_queue *queue, hf_target *target, hf_target **at)
 {
     target->slot = hf_slot(target->queue.prefix, target->queue.prefix_len);
     target->line = queue->home;
@@ -77,11 +76,11 @@ static void put_target(hf_submit_queue *queue, hf_queue_state *target,
     queue->n_targets++;
 }
 
-static hf_err target_of(hf_submit_queue *queue, const char *name, hf_queue_state **out)
+static hf_err target_of(hf_submit_queue *queue, const char *name, hf_target **out)
 {
-    hf_queue_state *target = queue->last_target;
+    hf_target *target = queue->last_target;
     if (target == NULL || strcmp(target->queue.name, name) != 0) {
-        hf_queue_state **bucket = &queue->buckets[bucket_of(name)];
+        hf_target **bucket = &queue->buckets[bucket_of(name)];
         target = *bucket;
         while (target != NULL && !is_named(target, name))
             target = target->next;
@@ -100,7 +99,7 @@ static hf_err target_of(hf_submit_queue *queue, const char *name, hf_queue_state
     return HF_OK;
 }
 
-hf_err hf_submit_target(hf_submit_queue *queue, const char *name, hf_queue_state **out)
+hf_err hf_submit_target(hf_submit_queue *queue, const char *name, hf_target **out)
 {
     hf_run_loop_lock(queue->run);
     hf_err err = target_of(queue, name, out);
@@ -194,7 +193,7 @@ static bool has_room(const hf_batch *batch, const hf_intake *in)
 }
 
 /* Its node can be reached, and has not been silent for long. */
-static bool is_awake(const hf_queue_state *shard, uint64_t now_ns)
+static bool is_awake(const hf_target *shard, uint64_t now_ns)
 {
     uint64_t waits_ns =
         atomic_load_explicit(&shard->line->waits_ns, memory_order_relaxed);
@@ -202,11 +201,11 @@ static bool is_awake(const hf_queue_state *shard, uint64_t now_ns)
 }
 
 /* The next one whose node is awake; NULL: none is. */
-static hf_queue_state *next_awake(hf_shard_states *shards, uint64_t now_ns)
+static hf_target *next_awake(hf_shard_states *shards, uint64_t now_ns)
 {
     const unsigned next = shards->turn + 1;
     for (unsigned i = next; i < next + shards->n; i++) {
-        hf_queue_state *shard = shards->at[i % shards->n];
+        hf_target *shard = shards->at[i % shards->n];
         if (is_awake(shard, now_ns)) {
             shards->turn = i % shards->n;
             return shard;
@@ -215,9 +214,9 @@ static hf_queue_state *next_awake(hf_shard_states *shards, uint64_t now_ns)
     return NULL;
 }
 
-static hf_queue_state *next_shard(hf_shard_states *shards, uint64_t now_ns)
+static hf_target *next_shard(hf_shard_states *shards, uint64_t now_ns)
 {
-    hf_queue_state *shard = next_awake(shards, now_ns);
+    hf_target *shard = next_awake(shards, now_ns);
     if (shard != NULL)
         return shard;
     shards->turn = (shards->turn + 1) % shards->n;
@@ -226,19 +225,19 @@ static hf_queue_state *next_shard(hf_shard_states *shards, uint64_t now_ns)
 
 /* A call without ids joins the batch that the one before it has begun, so that batches
  * stay large; the next batch goes to the next shard. */
-static hf_queue_state *shard_to_join(hf_shard_states *shards, const hf_intake *in)
+static hf_target *shard_to_join(hf_shard_states *shards, const hf_intake *in)
 {
-    hf_queue_state *shard = shards->at[shards->turn];
+    hf_target *shard = shards->at[shards->turn];
     if (shard->open == NULL || !has_room(shard->open, in))
         return next_shard(shards, in->now_ns);
-    hf_queue_state *other =
+    hf_target *other =
         is_awake(shard, in->now_ns) ? NULL : next_awake(shards, in->now_ns);
     return other != NULL ? other : shard;
 }
 
 /* Where a small call goes. If it has ids for several shards, and these were not known
  * when it was looked at, Redis refuses it and it is divided then. */
-static hf_queue_state *place_of(hf_queue_state *target, const hf_intake *in)
+static hf_target *place_of(hf_target *target, const hf_intake *in)
 {
     hf_shard_states *shards = target->shards;
     if (shards == NULL)
@@ -266,7 +265,7 @@ static hf_err append(hf_submit_queue *queue, hf_batch *batch, const hf_intake *i
             id.tells = hf_id_maker_tells(&queue->ids, in->created_ms);
         }
         err = hf_batch_add(batch, job, id, (uint32_t)i, in->created_ms);
-        hf_waiter_note_id(call->waiter, i, id.text);
+        hf_batch_waiter_note_id(call->waiter, i, id.text);
     }
     if (err == HF_OK)
         err = hf_batch_end_call(batch, call);
@@ -275,7 +274,7 @@ static hf_err append(hf_submit_queue *queue, hf_batch *batch, const hf_intake *i
     return err;
 }
 
-static hf_err join(hf_submit_queue *queue, hf_queue_state *target, const hf_intake *in,
+static hf_err join(hf_submit_queue *queue, hf_target *target, const hf_intake *in,
                    const hf_batch_call *call, bool *ready)
 {
     hf_batch *batch = target->open;
@@ -308,7 +307,7 @@ static hf_err join(hf_submit_queue *queue, hf_queue_state *target, const hf_inta
 hf_err hf_submit_join(hf_submit_queue *queue, const hf_intake *in,
                       const hf_batch_call *call, bool *ready)
 {
-    hf_queue_state *target;
+    hf_target *target;
     const char *name = in->jobs[0].queue != NULL ? in->jobs[0].queue : HF_DEFAULT_QUEUE;
     hf_run_loop_lock(queue->run);
     hf_err err = target_of(queue, name, &target);
@@ -455,11 +454,11 @@ static void take_moving(hf_line *line, hf_batches *out)
     }
 }
 
-void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets)
+void hf_submit_move(hf_submit_queue *queue, hf_target *targets)
 {
     hf_batches moving = {NULL, NULL};
     hf_run_loop_lock(queue->run);
-    for (hf_queue_state *t = targets; t != NULL; t = t->routed)
+    for (hf_target *t = targets; t != NULL; t = t->routed)
         t->line = t->goes;
     for (hf_line *line = queue->lines; line != NULL; line = line->next)
         take_moving(line, &moving);
@@ -471,10 +470,10 @@ void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets)
     hf_run_loop_unlock(queue->run);
 }
 
-hf_queue_state *hf_submit_new_target(hf_submit_queue *queue)
+hf_target *hf_submit_new_target(hf_submit_queue *queue)
 {
     hf_run_loop_lock(queue->run);
-    hf_queue_state *target = queue->fresh;
+    hf_target *target = queue->fresh;
     if (target != NULL)
         queue->fresh = target->fresh;
     hf_run_loop_unlock(queue->run);
@@ -483,8 +482,7 @@ hf_queue_state *hf_submit_new_target(hf_submit_queue *queue)
 
 /* ---- shards ---- */
 
-const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
-                                        const hf_queue_state *target)
+const hf_shard_states *hf_submit_shards(hf_submit_queue *queue, const hf_target *target)
 {
     hf_run_loop_lock(queue->run);
     const hf_shard_states *shards = target->shards;
@@ -492,20 +490,20 @@ const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
     return shards;
 }
 
-hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *target)
+hf_target *hf_submit_next_shard(hf_submit_queue *queue, hf_target *target)
 {
     hf_run_loop_lock(queue->run);
-    hf_queue_state *shard = next_shard(target->shards, hf_boot_ns());
+    hf_target *shard = next_shard(target->shards, hf_boot_ns());
     hf_run_loop_unlock(queue->run);
     return shard;
 }
 
-unsigned hf_shard_of_number(const char *producer, uint64_t number, unsigned n)
+unsigned hf_submit_shard_of_number(const char *producer, uint64_t number, unsigned n)
 {
     return (unsigned)((hf_shard_of_id(producer, n) + number) % n);
 }
 
-static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
+static hf_err make_shards(hf_submit_queue *queue, hf_target *target,
                           const hf_shards *told)
 {
     HF_ASSERT(told->n >= HF_SHARDS_MIN);
@@ -522,7 +520,7 @@ static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
         return HF_NOMEM;
     }
     for (unsigned i = 0; i < shards->n; i++) {
-        hf_queue_state *shard = shards->at[i];
+        hf_target *shard = shards->at[i];
         hf_shards_queue(told, &target->queue, i, &shard->queue);
         shard->whole = target;
         put_target(queue, shard, &target->next);
@@ -533,7 +531,7 @@ static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
     return HF_OK;
 }
 
-hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target, const char *words)
+hf_err hf_submit_divide(hf_submit_queue *queue, hf_target *target, const char *words)
 {
     hf_shards shards;
     hf_err err = hf_shards_refused(&shards, words);
@@ -557,7 +555,7 @@ typedef struct parts {
 static unsigned shard_without_id(parts *p, const hf_batch *batch)
 {
     if (batch->numbered)
-        return hf_shard_of_number(p->producer, batch->number, p->shards->n);
+        return hf_submit_shard_of_number(p->producer, batch->number, p->shards->n);
     (void)next_shard(p->shards, hf_boot_ns());
     return p->shards->turn;
 }
@@ -651,7 +649,7 @@ static void leave_line(hf_submit_queue *queue, hf_line *line)
         next = batch->next;
         if (!may_go_anywhere(batch))
             continue;
-        hf_queue_state *shard = next_shard(batch->target->whole->shards, hf_boot_ns());
+        hf_target *shard = next_shard(batch->target->whole->shards, hf_boot_ns());
         if (shard->line->down)
             continue;
         take_out(queue, batch);

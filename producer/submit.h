@@ -35,21 +35,21 @@ typedef struct hf_line {
 /* The shards of a queue that is divided (queue/shards.h). */
 typedef struct hf_shard_states {
     unsigned n, turn; /* turn: the one that a call without ids went to last */
-    struct hf_queue_state *at[];
+    struct hf_target *at[];
 } hf_shard_states;
 
 /* One queue that the producer has used, or one of its shards. It lives as long as the
  * producer. */
-typedef struct hf_queue_state {
-    struct hf_queue_state *next; /* in its bucket */
+typedef struct hf_target {
+    struct hf_target *next; /* in its bucket */
     hf_queue queue;
-    struct hf_queue_state *whole; /* the queue, if this is one of its shards */
-    hf_shard_states *shards;      /* owned; NULL: none are known; set once */
+    struct hf_target *whole; /* the queue, if this is one of its shards */
+    hf_shard_states *shards; /* owned; NULL: none are known; set once */
     hf_line *line;    /* where its batches wait; the owner changes it, under the lock */
     hf_batch *open;   /* may be joined; it is in the line */
     uint64_t highest; /* number of a numbered request so far */
     bool owed;        /* and that one has not succeeded yet */
-    struct hf_queue_state *fresh; /* the next one that the owner has not seen yet */
+    struct hf_target *fresh; /* the next one that the owner has not seen yet */
 
     /* The owner's. */
     struct hf_nodes *nodes;
@@ -58,14 +58,14 @@ typedef struct hf_queue_state {
     uint64_t number;        /* the last one given */
 
     /* The owner's, for a cluster: producer/nodes.c. */
-    struct hf_queue_state *routed;
+    struct hf_target *routed;
     hf_line *goes; /* where `line` is next */
     unsigned slot;
     size_t in_flight;     /* its requests; */
     struct hf_node *flew; /* the node of the last one that was sent */
     uint32_t refusals;    /* for its slot, in a row */
     uint64_t rested_ns, rest_until_ns;
-} hf_queue_state;
+} hf_target;
 
 /* Numbers that are counted here and numbers that the caller gives would answer for each
  * other in Redis's memory, so a producer keeps to one kind. */
@@ -76,20 +76,20 @@ typedef enum hf_numbering {
 } hf_numbering;
 
 typedef struct hf_submit_queue {
-    hf_run_loop *run;      /* borrowed; retired: nothing more is taken */
-    hf_line *lines;        /* all; borrowed */
-    hf_line *home;         /* the one in which a new queue begins */
-    hf_queue_state *fresh; /* new ones that the owner has not seen yet */
-    size_t waiting;        /* batches in all lines */
-    size_t jobs, bytes;    /* taken and not answered yet */
+    hf_run_loop *run;   /* borrowed; retired: nothing more is taken */
+    hf_line *lines;     /* all; borrowed */
+    hf_line *home;      /* the one in which a new queue begins */
+    hf_target *fresh;   /* new ones that the owner has not seen yet */
+    size_t waiting;     /* batches in all lines */
+    size_t jobs, bytes; /* taken and not answered yet */
     size_t jobs_max, bytes_max;
     uint64_t next_deadline_ns; /* no later than the first one in any line */
     hf_numbering numbering;
     bool numbered_busy; /* a numbered call waits */
     hf_id_maker ids;
     char ns[HF_ID_SIZE];
-    hf_queue_state *buckets[HF_TARGET_BUCKETS];
-    hf_queue_state *last_target; /* most calls are for the queue of the one before */
+    hf_target *buckets[HF_TARGET_BUCKETS];
+    hf_target *last_target; /* most calls are for the queue of the one before */
     size_t n_targets;
 } hf_submit_queue;
 
@@ -124,17 +124,16 @@ void hf_submit_unreserve(hf_submit_queue *queue, size_t jobs, size_t bytes);
 
 /* The target of a queue whose name was checked. HF_NOMEM, or HF_FULL: too many queues. */
 HF_MUSTCHECK hf_err hf_submit_target(hf_submit_queue *queue, const char *name,
-                                     hf_queue_state **out);
+                                     hf_target **out);
 
 /* The shards of a queue, NULL if it is not known to have any. */
-const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
-                                        const hf_queue_state *target);
+const hf_shard_states *hf_submit_shards(hf_submit_queue *queue, const hf_target *target);
 /* The one for a larger call without ids. */
-hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *target);
+hf_target *hf_submit_next_shard(hf_submit_queue *queue, hf_target *target);
 
 /* The one for the jobs without ids of a numbered call. Another process may continue the
  * run, and finds the same one. */
-unsigned hf_shard_of_number(const char *producer, uint64_t number, unsigned n);
+unsigned hf_submit_shard_of_number(const char *producer, uint64_t number, unsigned n);
 
 /* n ids of our own, rising. Answers whether they tell this time (Unix ms). */
 bool hf_submit_ids(hf_submit_queue *queue, char (*out)[HF_NEW_ID_SIZE], size_t n,
@@ -169,14 +168,14 @@ void hf_submit_add_line(hf_submit_queue *queue, hf_line *line);
 void hf_submit_drop_line(hf_submit_queue *queue, hf_line *line);
 /* Brings these queues (linked by `routed`), and their batches, to the lines to which they
  * go. */
-void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets);
+void hf_submit_move(hf_submit_queue *queue, hf_target *targets);
 /* Whether something can be sent to its node. What waits there for any shard of a queue
  * goes to a node that is not down: all that was not sent and has no ids of its caller. */
 void hf_submit_line_is_down(hf_submit_queue *queue, hf_line *line, bool down);
 
 /* Redis has told that the queue is divided, with these words. Calls go to its shards from
  * now on. HF_PROTO, HF_NOMEM, HF_FULL: too many queues. */
-HF_MUSTCHECK hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target,
+HF_MUSTCHECK hf_err hf_submit_divide(hf_submit_queue *queue, hf_target *target,
                                      const char *words);
 /* The jobs of a refused batch of such a queue, which is in no line, go on as one batch
  * for each shard: nothing of them is counted for this one any more. HF_NOMEM: nothing
@@ -185,6 +184,6 @@ HF_MUSTCHECK hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batc
                                            const char *producer);
 
 /* A queue that the owner has not seen yet, each once; NULL: there is none. */
-hf_queue_state *hf_submit_new_target(hf_submit_queue *queue);
+hf_target *hf_submit_new_target(hf_submit_queue *queue);
 
 #endif

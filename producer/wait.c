@@ -58,7 +58,7 @@ static const hf_job *job_at(const maker *m, size_t i)
 static int by_queue(const void *a, const void *b)
 {
     const hf_job *x = ((const sorted *)a)->job, *y = ((const sorted *)b)->job;
-    int different = strcmp(hf_job_queue(x), hf_job_queue(y));
+    int different = strcmp(hf_check_job_queue(x), hf_check_job_queue(y));
     if (different != 0)
         return different;
     return x < y ? -1 : x > y; /* within a queue as they were given */
@@ -124,8 +124,8 @@ static hf_err fill(maker *m, hf_batch *batch, size_t from, size_t n)
         hf_err err = hf_batch_add(batch, job, id, place, c->in.created_ms);
         if (err != HF_OK)
             return err;
-        hf_waiter_note_id(c->waiter, place, id.text);
-        batch->charge += hf_job_bytes(job);
+        hf_batch_waiter_note_id(c->waiter, place, id.text);
+        batch->charge += hf_check_job_bytes(job);
     }
     batch->taken_ns = c->in.now_ns;
     batch->deadline_ns = c->in.deadline_ns;
@@ -136,7 +136,7 @@ static hf_err fill(maker *m, hf_batch *batch, size_t from, size_t n)
     return err == HF_OK ? hf_batch_seal(batch, c->in.now_ns) : err;
 }
 
-static hf_err make_batch(maker *m, hf_queue_state *target, size_t from, size_t n)
+static hf_err make_batch(maker *m, hf_target *target, size_t from, size_t n)
 {
     hf_batch *batch = hf_batch_new(target);
     if (batch == NULL)
@@ -155,22 +155,21 @@ static hf_err make_batch(maker *m, hf_queue_state *target, size_t from, size_t n
 /* ---- shards ---- */
 
 /* The shard of all jobs of the call that have no id. */
-static unsigned shard_without_id(const maker *m, hf_queue_state *target,
+static unsigned shard_without_id(const maker *m, hf_target *target,
                                  const hf_shard_states *shards)
 {
     const waiting_call *c = m->of;
     unsigned i = 0;
     if (c->number != 0)
-        return hf_shard_of_number(c->producer->id, c->number, shards->n);
-    const hf_queue_state *next =
-        hf_submit_next_shard(&c->producer->requests.queue, target);
+        return hf_submit_shard_of_number(c->producer->id, c->number, shards->n);
+    const hf_target *next = hf_submit_next_shard(&c->producer->requests.queue, target);
     while (shards->at[i] != next)
         i++;
     return i;
 }
 
 /* One batch for each shard of the queue. */
-static hf_err make_batches_of_shards(maker *m, hf_queue_state *target,
+static hf_err make_batches_of_shards(maker *m, hf_target *target,
                                      const hf_shard_states *shards, size_t from, size_t n)
 {
     const unsigned without_id = shard_without_id(m, target, shards);
@@ -196,9 +195,9 @@ static hf_err make_batches_of_shards(maker *m, hf_queue_state *target,
 /* Of the n jobs of one queue. */
 static hf_err make_batches_of_queue(maker *m, size_t from, size_t n)
 {
-    hf_queue_state *target;
+    hf_target *target;
     hf_submit_queue *queue = &m->of->producer->requests.queue;
-    hf_err err = hf_submit_target(queue, hf_job_queue(job_at(m, from)), &target);
+    hf_err err = hf_submit_target(queue, hf_check_job_queue(job_at(m, from)), &target);
     if (err != HF_OK)
         return err;
     const hf_shard_states *shards = hf_submit_shards(queue, target);
@@ -212,9 +211,10 @@ static hf_err make_batches(maker *m)
     size_t all = m->of->in.n, n;
     hf_err err = m->of->one_queue ? HF_OK : sort_by_queue(m);
     for (size_t from = 0; err == HF_OK && from < all; from += n) {
-        const char *queue = hf_job_queue(job_at(m, from));
+        const char *queue = hf_check_job_queue(job_at(m, from));
         n = m->of->one_queue ? all : 1;
-        while (from + n < all && strcmp(queue, hf_job_queue(job_at(m, from + n))) == 0)
+        while (from + n < all &&
+               strcmp(queue, hf_check_job_queue(job_at(m, from + n))) == 0)
             n++;
         err = make_batches_of_queue(m, from, n);
     }
@@ -251,13 +251,13 @@ static hf_err put_in_large(waiting_call *c)
 static bool has_parts(const waiting_call *c)
 {
     const hf_intake *in = &c->in;
-    hf_queue_state *target;
+    hf_target *target;
     hf_submit_queue *queue = &c->producer->requests.queue;
     size_t i = 0;
     while (i < in->n && hf_job_shard_text(&in->jobs[i]) == NULL)
         i++;
     return in->n > 1 && i < in->n &&
-           hf_submit_target(queue, hf_job_queue(in->jobs), &target) == HF_OK &&
+           hf_submit_target(queue, hf_check_job_queue(in->jobs), &target) == HF_OK &&
            hf_submit_shards(queue, target) != NULL;
 }
 
@@ -292,7 +292,7 @@ static hf_err wait_for_answers(waiting_call *c, char *detail)
     hf_err err = waiter->worst;
     if (err != HF_OK)
         (void)hf_say(detail, err, "%s", waiter->detail);
-    hf_waiter_free(waiter);
+    hf_batch_waiter_free(waiter);
     return err;
 }
 
@@ -356,7 +356,7 @@ static hf_err close_arrays(arrays *a, hf_err err)
 static hf_err carry_out(waiting_call *c, arrays *a, char *detail)
 {
     hf_run_loop *run = &c->producer->run;
-    c->waiter = hf_waiter_new(a->results);
+    c->waiter = hf_batch_waiter_new(a->results);
     if (c->waiter == NULL)
         return hf_say_err(detail, HF_NOMEM);
     begin_results(a);
@@ -365,7 +365,7 @@ static hf_err carry_out(waiting_call *c, arrays *a, char *detail)
     if (err == HF_OK) {
         err = wait_for_answers(c, detail);
     } else {
-        hf_waiter_free(c->waiter);
+        hf_batch_waiter_free(c->waiter);
         (void)hf_producer_refuse(err, detail);
     }
     hf_run_loop_leave(run);
@@ -426,7 +426,7 @@ hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
 
 /* One at a time, and none past one that may still be needed: Redis remembers only the
  * last of a queue's numbers one by one. */
-static hf_err begin_numbered(waiting_call *c, hf_queue_state *target, char *detail)
+static hf_err begin_numbered(waiting_call *c, hf_target *target, char *detail)
 {
     hf_submit_queue *queue = &c->producer->requests.queue;
     hf_err err = HF_OK;
@@ -448,7 +448,7 @@ static hf_err begin_numbered(waiting_call *c, hf_queue_state *target, char *deta
     return err;
 }
 
-static void end_numbered(waiting_call *c, hf_queue_state *target, hf_err err)
+static void end_numbered(waiting_call *c, hf_target *target, hf_err err)
 {
     hf_submit_queue *queue = &c->producer->requests.queue;
     hf_run_loop_lock(queue->run);
@@ -460,15 +460,15 @@ static void end_numbered(waiting_call *c, hf_queue_state *target, hf_err err)
 
 static hf_err carry_out_numbered(waiting_call *c, arrays *a, char *detail)
 {
-    hf_queue_state *target;
+    hf_target *target;
     if (!c->one_queue)
         return hf_say(detail, HF_INVALID, "expected jobs of one queue, found several");
     if (c->number == 0 || c->number > NUMBER_MAX)
         return hf_say(detail, HF_INVALID,
                       "expected a number of 1..%" PRIu64 ", found %" PRIu64, NUMBER_MAX,
                       c->number);
-    hf_err err = hf_submit_target(&c->producer->requests.queue, hf_job_queue(&a->jobs[0]),
-                                  &target);
+    hf_err err = hf_submit_target(&c->producer->requests.queue,
+                                  hf_check_job_queue(&a->jobs[0]), &target);
     if (err != HF_OK)
         return hf_producer_refuse(err, detail);
     err = begin_numbered(c, target, detail);

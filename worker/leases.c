@@ -51,7 +51,7 @@ typedef struct hf_leases {
 
 typedef struct renewal {
     hf_site *site;
-    hf_batch *batch;
+    hf_renew_batch *batch;
     uint64_t sent_ns;
     hf_confirm confirm;
     hf_lease_note *notes; /* of each: what was told of its run; owned, NULL: nothing */
@@ -83,7 +83,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
         pthread_mutex_unlock(&w->note_lock);
         uv_async_send(&w->async);
     }
-    hf_batch_answer(r->batch, HF_OK, r->sent_ns, r->codes, r->notes);
+    hf_watchdog_answer(r->batch, HF_OK, r->sent_ns, r->codes, r->notes);
     free_renewal(r);
 }
 
@@ -113,7 +113,7 @@ static void note_unserved(hf_site *site)
 static void on_renewed(const hf_answer *answer, void *arg)
 {
     renewal *r = arg;
-    hf_batch *batch = r->batch;
+    hf_renew_batch *batch = r->batch;
     hf_settled settled;
     hf_err *codes = r->codes;
     hf_err err = hf_settled_read(answer, &settled);
@@ -130,7 +130,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
         confirm(r);
         return;
     }
-    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, r->notes);
+    hf_watchdog_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL,
+                       r->notes);
     free_renewal(r);
 }
 
@@ -153,7 +154,8 @@ static bool has_replicas(hf_site *site)
 }
 
 /* NULL: out of memory. */
-static renewal *new_renewal(hf_site *site, hf_batch *batch, const hf_telling *telling)
+static renewal *new_renewal(hf_site *site, hf_renew_batch *batch,
+                            const hf_telling *telling)
 {
     renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
     if (r == NULL)
@@ -170,7 +172,7 @@ static renewal *new_renewal(hf_site *site, hf_batch *batch, const hf_telling *te
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
  * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a
  * worker that has died meanwhile. */
-static void renew(hf_client *none, hf_batch *batch, void *arg)
+static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
 {
     hf_worker *w = arg;
     hf_served *served = hf_queues_slot(w, batch->group);
@@ -202,7 +204,7 @@ static void renew(hf_client *none, hf_batch *batch, void *arg)
     hf_telling_done(&telling);
     if (err != HF_OK) {
         free_renewal(r);
-        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+        hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
     }
 }
 

@@ -98,7 +98,7 @@ typedef struct bench {
 
 static void on_renewed(const hf_answer *answer, void *arg)
 {
-    hf_batch *batch = arg;
+    hf_renew_batch *batch = arg;
     hf_settled settled;
     hf_err codes[HF_VERDICTS_MAX];
     hf_err err = hf_settled_read(answer, &settled);
@@ -106,10 +106,10 @@ static void on_renewed(const hf_answer *answer, void *arg)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
-    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
+    hf_watchdog_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
 }
 
-static void renew(hf_client *client, hf_batch *batch, void *arg)
+static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
 {
     bench *b = arg;
     hf_renew_item items[HF_VERDICTS_MAX];
@@ -123,7 +123,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     hf_err err = hf_op_renew(client, &b->queue, &args, items, batch->n, batch->timeout_ms,
                              on_renewed, batch);
     if (err != HF_OK)
-        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+        hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)

@@ -56,16 +56,16 @@ static int tokens;
 static void on_answer(const hf_answer *answer, void *arg)
 {
     hf_err codes[BATCH_MAX];
-    hf_batch *batch = arg;
+    hf_renew_batch *batch = arg;
     hf_err err = answer->err;
     if (err == HF_OK && hf_reply_len(answer->reply) != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(answer->reply, i));
-    hf_batch_answer(batch, err, answer->sent_ns, codes, NULL);
+    hf_watchdog_answer(batch, err, answer->sent_ns, codes, NULL);
 }
 
-static void renew(hf_client *client, hf_batch *batch, void *arg)
+static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
 {
     static hf_bytes args[1 + 2 * BATCH_MAX];
     char ttl[16];
@@ -87,7 +87,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
                     .arg = batch};
     hf_err err = hf_redis_call(client, &call);
     if (err != HF_OK)
-        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+        hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)

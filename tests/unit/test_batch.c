@@ -211,7 +211,7 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
         bool made;
         const char *letters;
     } kinds[] = {{false, ""}, {true, "N"}};
-    hf_queue_state *target;
+    hf_target *target;
     const hf_job job = {HF_JOB_INIT, .type = "t"};
     assert_int_equal(hf_submit_target(&submitted, "q", &target), HF_OK);
     for (size_t k = 0; k < 2; k++) {
@@ -233,7 +233,7 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
 static void jobs_that_are_taken_back_leave_no_trace(void **state)
 {
     (void)state;
-    hf_queue_state *target;
+    hf_target *target;
     assert_int_equal(hf_submit_target(&submitted, "q", &target), HF_OK);
     hf_batch *batch = hf_batch_new(target);
     assert_non_null(batch);

@@ -39,7 +39,7 @@ static struct {
     } calls[CALLS_MAX];
     size_t n_held;
     struct {
-        hf_batch *batch;
+        hf_renew_batch *batch;
         uint64_t sent_ns;
     } held[HELD_MAX];
 } fake;
@@ -55,16 +55,16 @@ typedef struct owner {
 static hf_watchdog *watchdog;
 static atomic_bool deaf; /* a test has failed: what its owners were is gone */
 
-static void answer_all(hf_batch *batch, hf_err err, hf_err code, uint64_t sent_ns)
+static void answer_all(hf_renew_batch *batch, hf_err err, hf_err code, uint64_t sent_ns)
 {
     static hf_err codes[LEASES_MAX];
     HF_ASSERT(batch->n <= LEASES_MAX); /* cmocka's own is for the main thread */
     for (size_t i = 0; i < batch->n; i++)
         codes[i] = code;
-    hf_batch_answer(batch, err, sent_ns, err == HF_OK ? codes : NULL, NULL);
+    hf_watchdog_answer(batch, err, sent_ns, err == HF_OK ? codes : NULL, NULL);
 }
 
-static void renew(hf_client *client, hf_batch *batch, void *arg)
+static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
 {
     (void)client, (void)arg;
     uint64_t now_ns = hf_boot_ns();
