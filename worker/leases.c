@@ -4,6 +4,8 @@
  * and raises the flags of a run at once; everything else it only notes for the loop. It
  * waits for nothing: not for the log, which may be a full pipe, not for a function of a
  * handler's, and for no lock but its own and `note_lock`, under which no thread waits. */
+#include "worker/leases.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +13,18 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "queue/keys.h"
-#include "worker/confirm.h"
-#include "worker/leases.h"
-#include "worker/marks.h"
-#include "worker/queues.h"
-#include "worker/redis_clock.h"
+#include "worker/node/site.h"
+#include "worker/program/programs.h"
+#include "worker/queues/queues.h"
 #include "worker/report.h"
-#include "worker/running.h"
-#include "worker/shared.h"
-#include "worker/verdicts.h"
+#include "worker/run/notes.h"
+#include "worker/run/run.h"
+#include "worker/worker.h"
 
 enum { RETRY_MS = 1000, ALL_SITES = 2 * HF_SITES_MAX };
 
 /* Of one site: the watchdog's connection to it. */
 typedef struct hf_site_leases {
-    _Atomic uint64_t unwatched_ns; /* since then there is no connection; 0: it is there */
     hf_outage outage;
     /* under note_lock: events of the connection for the loop to log */
     hf_err err; /* the last failure; HF_OK: none */
@@ -33,8 +32,8 @@ typedef struct hf_site_leases {
     char detail[HF_DETAIL_SIZE];
     hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
     char confirm_detail[HF_DETAIL_SIZE];
-    bool unserved;     /* a renewal was refused: another node may have the queue */
-    bool part, parted; /* it has to be closed; it is, and the thread is done with it */
+    bool unserved;    /* a renewal was refused: another node may have the queue */
+    bool leave, left; /* it has to be closed; it is, and the thread is done with it */
     /* the watchdog's thread: */
     hf_client *client;     /* owned; NULL: not opened yet, or it is being closed */
     hf_replicas *replicas; /* owned; NULL: none were needed so far, or the same */
@@ -117,7 +116,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_settled settled;
     hf_err *codes = r->codes;
     hf_err err = hf_settled_read(answer, &settled);
-    if (settled.now_ms != 0 && hf_clock_sample(r->site, settled.now_ms, answer->sent_ns))
+    if (settled.now_ms != 0 &&
+        hf_site_clock_sample(r->site, settled.now_ms, answer->sent_ns))
         uv_async_send(&r->site->worker->async);
     if (err == HF_MOVED || err == HF_UNSERVED)
         note_unserved(r->site);
@@ -155,17 +155,17 @@ static bool has_replicas(hf_site *site)
 
 /* NULL: out of memory. */
 static renewal *new_renewal(hf_site *site, hf_renew_batch *batch,
-                            const hf_telling *telling)
+                            const hf_notes_taken *taken)
 {
     renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
     if (r == NULL)
         return NULL;
     *r = (renewal){.site = site, .batch = batch};
-    if (telling->n_told == 0)
+    if (taken->n_told == 0)
         return r;
     r->notes = calloc(batch->n, sizeof *r->notes);
     for (size_t i = 0; r->notes != NULL && i < batch->n; i++)
-        r->notes[i].value = telling->numbers[i];
+        r->notes[i].value = taken->numbers[i];
     return r;
 }
 
@@ -179,21 +179,21 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
     hf_site *site = served->site;
     hf_renew_item items[HF_VERDICTS_MAX];
     hf_run *runs[HF_VERDICTS_MAX];
-    hf_telling telling;
+    hf_notes_taken taken;
     (void)none;
     HF_ASSERT(batch->n > 0 && batch->n <= HF_VERDICTS_MAX);
     for (size_t i = 0; i < batch->n; i++) {
         runs[i] = hf_lease_user(batch->leases[i]);
         items[i] = (hf_renew_item){.id = runs[i]->id, .fence = runs[i]->fence};
     }
-    hf_telling_of(&telling, runs, batch->n);
+    hf_notes_take(&taken, runs, batch->n);
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
-                          .not_after = hf_clock_not_after(site),
+                          .not_after = hf_site_not_after(site),
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
-                          .told = telling.told,
-                          .n_told = telling.n_told};
-    renewal *r = new_renewal(site, batch, &telling);
+                          .told = taken.told,
+                          .n_told = taken.n_told};
+    renewal *r = new_renewal(site, batch, &taken);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
     if (r != NULL && site->leases->client != NULL && has_replicas(site)) {
         err = hf_op_renew(site->leases->client, &served->queue, &args, items, batch->n,
@@ -201,7 +201,7 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
     }
     if (err == HF_OK && batch->full)
         hf_redis_flush(site->leases->client);
-    hf_telling_done(&telling);
+    hf_notes_taken_free(&taken);
     if (err != HF_OK) {
         free_renewal(r);
         hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
@@ -217,7 +217,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
         hf_lease_note note;
         hf_process *process = atomic_load(&run->process);
         if (hf_lease_is_held(hf_lease_answer(lease, &note)))
-            hf_marks_told(run, note.value);
+            hf_notes_answered(run, note.value);
         if (process != NULL)
             hf_program_extend(process, hf_lease_deadline_ns(lease));
     } else {
@@ -225,7 +225,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
         atomic_store(&run->stopping, true);
     }
     if (event != HF_LEASE_RENEWED || atomic_exchange(&run->await_renewal, false))
-        hf_run_note(run, event);
+        hf_run_add_event(run, event);
 }
 
 /* ---- the watchdog's connections, on its thread ---- */
@@ -238,9 +238,9 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     uint64_t connected = 0;
     bool quiet = client != NULL && hf_client_was_idle(client);
     if (err == HF_OK)
-        atomic_store(&watch->unwatched_ns, 0);
+        atomic_store(&site->unwatched_ns, 0);
     else
-        atomic_compare_exchange_strong(&watch->unwatched_ns, &connected, hf_boot_ns());
+        atomic_compare_exchange_strong(&site->unwatched_ns, &connected, hf_boot_ns());
     pthread_mutex_lock(&w->note_lock);
     watch->is_back = err == HF_OK;
     if (err != HF_OK && !quiet) {
@@ -253,7 +253,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         hf_watchdog_verify(w->leases->watchdog); /* the gap may have ended leases */
 }
 
-static void on_part_closed(void *arg)
+static void on_closed(void *arg)
 {
     hf_site *site = arg;
     hf_worker *w = site->worker;
@@ -261,7 +261,7 @@ static void on_part_closed(void *arg)
     if (--site->leases->closing > 0)
         return;
     pthread_mutex_lock(&w->note_lock);
-    site->leases->parted = true; /* from here on it may be freed */
+    site->leases->left = true; /* from here on it may be freed */
     pthread_mutex_unlock(&w->note_lock);
     uv_async_send(&w->async);
     if (leases->closed != NULL && --leases->closing == 0)
@@ -280,8 +280,8 @@ static void close_site(hf_site *site)
     watch->replicas = NULL;
     watch->closing = client == NULL ? 1 : 2;
     if (client != NULL)
-        hf_client_close(client, on_part_closed, site);
-    hf_replicas_close(replicas, on_part_closed, site);
+        hf_client_close(client, on_closed, site);
+    hf_replicas_close(replicas, on_closed, site);
 }
 
 static void open_site(hf_site *site, struct uv_loop_s *loop)
@@ -304,19 +304,19 @@ static size_t all_sites(hf_worker *w, hf_site *out[ALL_SITES])
     pthread_mutex_lock(&w->note_lock);
     for (size_t i = 0; i < w->n_sites; i++)
         out[n++] = w->sites[i];
-    for (hf_site *site = w->parting; site != NULL && n < ALL_SITES; site = site->next)
-        if (!site->leases->parted)
+    for (hf_site *site = w->leaving; site != NULL && n < ALL_SITES; site = site->next)
+        if (!site->leases->left)
             out[n++] = site;
     pthread_mutex_unlock(&w->note_lock);
     return n;
 }
 
-static bool has_to_part(hf_site *site)
+static bool has_to_leave(hf_site *site)
 {
     pthread_mutex_lock(&site->worker->note_lock);
-    bool part = site->leases->part;
+    bool leave = site->leases->leave;
     pthread_mutex_unlock(&site->worker->note_lock);
-    return part;
+    return leave;
 }
 
 /* Opens and closes connections, as the sites come and go. */
@@ -328,7 +328,7 @@ static void on_call(hf_watchdog *watchdog, hf_client *none, struct uv_loop_s *lo
     (void)none;
     w->leases->watchdog = watchdog;
     for (size_t i = 0, n = all_sites(w, sites); i < n; i++)
-        if (has_to_part(sites[i]))
+        if (has_to_leave(sites[i]))
             close_site(sites[i]);
         else if (sites[i]->leases->client == NULL)
             open_site(sites[i], loop);
@@ -354,15 +354,6 @@ static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 
 /* ---- for the other parts ---- */
 
-/* A worker that cannot renew must not claim: after half a lease it is more than a
- * reconnect. */
-bool hf_leases_watched(const hf_site *site)
-{
-    uint64_t since = atomic_load(&site->leases->unwatched_ns);
-    uint32_t lease_ms = site->worker->opts.lease_ms;
-    return since == 0 || hf_boot_ns() - since < lease_ms * HF_MS_NS / 2;
-}
-
 hf_err hf_leases_new(hf_worker *w)
 {
     w->leases = calloc(1, sizeof *w->leases);
@@ -375,13 +366,13 @@ void hf_leases_free(hf_worker *w)
     w->leases = NULL;
 }
 
-hf_err hf_leases_site_new(hf_site *site)
+hf_err hf_leases_new_site(hf_site *site)
 {
     site->leases = calloc(1, sizeof *site->leases);
     return site->leases == NULL ? HF_NOMEM : HF_OK;
 }
 
-void hf_leases_site_free(hf_site *site)
+void hf_leases_free_site(hf_site *site)
 {
     free(site->leases);
     site->leases = NULL;
@@ -410,25 +401,25 @@ void hf_leases_watch(hf_worker *w)
     hf_watchdog_call(w->watchdog, hf_boot_ns());
 }
 
-void hf_leases_part(hf_site *site)
+void hf_leases_leave(hf_site *site)
 {
     hf_worker *w = site->worker;
     pthread_mutex_lock(&w->note_lock);
-    site->leases->part = true;
+    site->leases->leave = true;
     pthread_mutex_unlock(&w->note_lock);
     hf_leases_watch(w);
 }
 
-bool hf_leases_parted(hf_site *site)
+bool hf_leases_has_left(hf_site *site)
 {
     pthread_mutex_lock(&site->worker->note_lock);
-    bool parted = site->leases->parted;
+    bool left = site->leases->left;
     pthread_mutex_unlock(&site->worker->note_lock);
-    return parted;
+    return left;
 }
 
 /* Of tries that came faster than the loop only the last is logged. */
-static void report_watch(hf_site *site)
+void hf_leases_report(hf_site *site)
 {
     hf_worker *w = site->worker;
     hf_site_leases *watch = site->leases;
@@ -453,52 +444,5 @@ static void report_watch(hf_site *site)
     if (unserved || err != HF_OK)
         hf_site_unserved(site, HF_UNSERVED, detail);
     if (confirm_err != HF_OK)
-        hf_confirm_told(site, confirm_err, confirm_detail);
-}
-
-static void on_lost(hf_worker *w, hf_run *run)
-{
-    hf_process *process = atomic_load(&run->process);
-    if (run->state == HF_DECIDED)
-        return;              /* the verdict's answer tells */
-    hf_run_ask_to_stop(run); /* before the log, which may keep the loop */
-    if (!run->lost_logged) {
-        run->lost_logged = true;
-        if (process != NULL)
-            run->ended_ns = hf_boot_ns();
-        hf_report_run(w, run, "lost");
-    }
-    if (run->state == HF_STARTED) {
-        if (process != NULL)
-            hf_program_end(process, 0);
-        return;
-    }
-    if (hf_running_withdraw(run))
-        hf_verdict_release(run);
-}
-
-static void on_cancelled(hf_run *run)
-{
-    hf_process *process = atomic_load(&run->process);
-    hf_run_ask_to_stop(run);
-    if (run->state == HF_STARTED && process != NULL)
-        hf_program_end(process, run->handler->program.grace_ms);
-    if (hf_running_withdraw(run))
-        hf_verdict_cancel(run);
-}
-
-void hf_leases_notes(hf_worker *w)
-{
-    unsigned notes;
-    for (size_t i = 0; i < w->n_sites; i++)
-        report_watch(w->sites[i]);
-    for (hf_run *run; (run = hf_run_next_note(w, &notes)) != NULL;) {
-        if (notes & 1U << HF_LEASE_LOST) {
-            on_lost(w, run);
-        } else if (notes & 1U << HF_LEASE_CANCELLED) {
-            on_cancelled(run);
-        } else {
-            hf_running_renewed(run);
-        }
-    }
+        hf_site_confirm_report(site, confirm_err, confirm_detail);
 }

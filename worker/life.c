@@ -7,21 +7,29 @@
  * STOPPING claims nothing, gives back what has not started and its batons, and waits for
  * what runs. ENDING kills programs; when only C handlers are left that do not return,
  * their jobs are released as the last thing. */
+#include "worker/life.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
+#include "worker/heartbeat.h"
 #include "worker/leases.h"
-#include "worker/life.h"
-#include "worker/present.h"
-#include "worker/queues.h"
-#include "worker/redis_clock.h"
+#include "worker/node/site.h"
+#include "worker/node/sites.h"
+#include "worker/outbox.h"
+#include "worker/queues/queues.h"
+#include "worker/register.h"
+#include "worker/reload.h"
 #include "worker/report.h"
-#include "worker/running.h"
-#include "worker/shared.h"
-#include "worker/verdicts.h"
-#include "worker/waking.h"
+#include "worker/routes.h"
+#include "worker/runner/runner.h"
+#include "worker/source/check.h"
+#include "worker/source/claim.h"
+#include "worker/source/wake.h"
+#include "worker/worker.h"
 
 enum {
     GIVE_UP_MS = 3000,
@@ -34,15 +42,27 @@ enum {
 static void begin_end(hf_worker *w);
 static void take_down(hf_worker *w);
 
+static void set_phase(hf_worker *w, hf_phase phase)
+{
+    w->phase = phase;
+    w->serving = phase == HF_SERVING && !w->quiet;
+}
+
+static void set_quiet(hf_worker *w, bool quiet)
+{
+    w->quiet = quiet;
+    w->serving = w->phase == HF_SERVING && !quiet;
+}
+
 /* ---- asked to stop ---- */
 
 static void begin_stop(hf_worker *w)
 {
-    w->phase = HF_STOPPING;
+    set_phase(w, HF_STOPPING);
     w->stopping_ns = hf_boot_ns();
     hf_queues_drop_timers(w);
     hf_check_give_back(w);
-    hf_running_stop(w);
+    hf_runner_stop(w);
 }
 
 static void on_shutdown_over(uv_timer_t *timer)
@@ -73,7 +93,7 @@ static void on_give_up(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     hf_log_field field = {.key = "jobs", .number = (int64_t)w->held};
-    if (w->held > hf_running_out(w))
+    if (w->held > hf_runner_out(w))
         hf_report(w, HF_LOG_ERROR, "verdicts were not answered: their leases end", &field,
                   1);
     take_down(w);
@@ -81,8 +101,8 @@ static void on_give_up(uv_timer_t *timer)
 
 static void begin_end(hf_worker *w)
 {
-    w->phase = HF_ENDING;
-    hf_running_kill(w);
+    set_phase(w, HF_ENDING);
+    hf_runner_kill(w);
     uv_timer_start(&w->phase_timer, on_give_up, GIVE_UP_MS, 0);
 }
 
@@ -98,18 +118,18 @@ static void check_end(hf_worker *w)
 {
     if (w->phase != HF_STOPPING && w->phase != HF_ENDING)
         return;
-    if (w->phase == HF_ENDING && !w->shadows_sent && w->held == hf_running_out(w)) {
-        w->shadows_sent = true;
-        hf_running_abandon(w);
-        hf_verdict_flush(w);
+    if (w->phase == HF_ENDING && !w->stand_ins_sent && w->held == hf_runner_out(w)) {
+        w->stand_ins_sent = true;
+        hf_runner_abandon(w);
+        hf_outbox_flush(w);
     }
     if (hf_queues_under_way(w, !waited(w)))
         return; /* claimed jobs are released */
-    bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == hf_running_out(w));
+    bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == hf_runner_out(w));
     if (all && (hf_wake_idle(w) || waited(w)))
         take_down(w);
     else if (w->phase == HF_ENDING && !hf_sites_ready(w) &&
-             w->held == w->decided + hf_running_out(w))
+             w->held == w->decided + hf_runner_out(w))
         on_give_up(&w->phase_timer); /* no Redis takes the verdicts */
 }
 
@@ -127,15 +147,16 @@ static void close_all(hf_worker *w)
         return;
     uv_handle_t *handles[] = {
         (uv_handle_t *)&w->turn,
+        (uv_handle_t *)&w->late_turn,
         (uv_handle_t *)&w->tick,
         (uv_handle_t *)&w->phase_timer,
     };
     hf_sites_close(w);
-    hf_running_close(w);
+    hf_runner_close(w);
     for (size_t i = 0; i < HF_COUNT(handles); i++)
         close_handle(handles[i]);
     hf_wake_close(w);
-    hf_beat_close(w);
+    hf_heartbeat_close(w);
     uv_unref((uv_handle_t *)&w->async);
 }
 
@@ -160,10 +181,10 @@ static void take_down(hf_worker *w)
         return;
     const hf_site *site = w->registry;
     bool told = w->phase != HF_STARTING && hf_site_ready(site);
-    w->phase = HF_ENDED;
-    w->unreturned = hf_running_out(w);
+    set_phase(w, HF_ENDED);
+    w->unreturned = hf_runner_out(w);
     uv_timer_start(&w->phase_timer, on_gone_late, SIGN_OFF_MS, 0);
-    w->goodbyes = told ? hf_present_goodbye(w, on_gone, w) : 0;
+    w->goodbyes = told ? hf_register_goodbye(w, on_gone, w) : 0;
     if (told && hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
         w->goodbyes++;
     if (w->goodbyes == 0)
@@ -173,25 +194,21 @@ static void take_down(hf_worker *w)
 /* The jobs without a final answer: their leases expire. */
 static void forget_held(hf_worker *w)
 {
-    hf_running_forget(w);
-    hf_verdict_forget(w);
+    hf_runner_forget(w);
+    hf_outbox_forget(w);
 }
 
 void hf_life_free(hf_worker *w)
 {
     if (!w->ran)
         return;
-    hf_running_join(w);
+    hf_runner_join(w);
     hf_watchdog_stop(w->watchdog);
     atomic_store(&w->async_ready, false);
     close_handle((uv_handle_t *)&w->async);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     HF_ASSERT(uv_loop_close(&w->loop) == 0);
-}
-
-bool hf_life_serving(const hf_worker *w)
-{
-    return w->phase == HF_SERVING && !w->quiet;
+    hf_sites_free(w);
 }
 
 /* ---- turns ---- */
@@ -208,7 +225,7 @@ static void notice_pause(hf_worker *w)
         hf_report(w, HF_LOG_WARN, "this process was stopped: leases are verified", &field,
                   1);
         for (size_t i = 0; i < w->n_sites; i++)
-            hf_site_forgive(w->sites[i]);
+            hf_site_count_no_crash(w->sites[i]);
         hf_watchdog_verify(w->watchdog);
     }
     w->tick_ns = now;
@@ -218,22 +235,30 @@ static void on_tick(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     notice_pause(w);
-    hf_running_tick(w);
-    hf_life_turn(w);
+    hf_runner_tick(w);
+    w->turn_due = true;
 }
 
-void hf_life_turn(hf_worker *w)
+/* Sends what can be sent, starts what can be started: after every event. */
+static void turn(hf_worker *w)
 {
+    w->turn_due = false;
     if (w->phase == HF_ENDED)
         return;
-    hf_sites_turn(w);
+    if (w->burst_is_over) {
+        w->burst_is_over = false;
+        atomic_fetch_add(&w->stops, 1);
+        uv_async_send(&w->async);
+    }
+    hf_routes_turn(w);
+    hf_register_turn(w);
     for (size_t i = 0; w->phase == HF_SERVING && i < w->n_sites; i++)
         if (hf_server_now(w->sites[i]->redis) == 0)
             hf_check_send(w->sites[i]);
-    hf_running_dispatch(w);
-    if (hf_running_must_return(w))
+    hf_runner_dispatch(w);
+    if (hf_runner_must_return(w))
         return; /* the rest comes when its handler was called */
-    bool sent = hf_verdict_flush(w);
+    bool sent = hf_outbox_flush(w);
     hf_claim_lost(w);
     if (!sent || !hf_claim_can_wait(w))
         hf_claim_pump(w);
@@ -246,35 +271,123 @@ void hf_life_turn(hf_worker *w)
     } else if (!ticks) {
         uv_timer_stop(&w->tick);
     }
-    hf_beat_turn(w);
+    hf_heartbeat_turn(w);
     check_end(w);
-    hf_running_turned(w);
+    hf_runner_turned(w, w->held == 0 && hf_wake_blocks(w));
 }
 
 static void on_turn(uv_check_t *check)
 {
-    hf_life_turn(check->data);
+    turn(check->data);
+}
+
+/* The loop is about to sleep, and a timer has changed something since the last turn. */
+static void on_late_turn(uv_prepare_t *prepare)
+{
+    hf_worker *w = prepare->data;
+    if (w->turn_due)
+        turn(w);
 }
 
 /* ---- the start ---- */
 
-void hf_life_started(hf_worker *w)
+static void started(hf_worker *w)
 {
     if (w->phase != HF_STARTING)
         return;
-    w->phase = HF_SERVING;
+    set_phase(w, HF_SERVING);
     uv_timer_stop(&w->phase_timer);
-    hf_beat_start(w);
+    hf_heartbeat_start(w);
     hf_wake_start(w);
     hf_report_text(w, HF_LOG_INFO, "serving", "worker", w->id);
 }
 
-void hf_life_refuse(hf_worker *w, hf_err err, const char *detail)
+static void refuse(hf_worker *w, hf_err err, const char *detail)
 {
     w->result = err;
     snprintf(w->detail, sizeof w->detail, "%s", detail);
     take_down(w);
 }
+
+/* ---- what the sites tell ---- */
+
+/* After each reconnect every queue is claimed once, and no crash is counted for a lease:
+ * Redis was away, not the holders. */
+static void serve(hf_site *site)
+{
+    hf_worker *w = site->worker;
+    hf_site_note_life(site);
+    hf_site_report_lacks(site);
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        if (hf_queues_at(w, i)->site == site)
+            hf_queues_at(w, i)->registration.done = false; /* it may be another Redis */
+    for (size_t i = 0; i < w->n_sites; i++)
+        if (w->sites[i] == site || site == w->registry)
+            hf_register_site(w->sites[i]);
+    started(w);
+    hf_queues_recheck(site);
+    hf_claim_say_alive(w);
+    hf_check_send(site);
+    w->heartbeat_due = true; /* it may be a Redis that never heard of us */
+    w->turn_due = true;
+}
+
+static void ask_permission(hf_site *site);
+
+/* Another refusal will be met again by the claims, which know what to do about it. */
+static void on_permitted(const hf_answer *answer, void *arg)
+{
+    hf_site *site = arg;
+    hf_worker *w = site->worker;
+    if (w->phase != HF_STARTING || answer->err == HF_UNSURE)
+        return;
+    if (answer->err == HF_NOSCRIPT)
+        ask_permission(site);
+    else if (answer->err == HF_AUTH)
+        refuse(w, HF_AUTH, answer->detail);
+    else
+        serve(site);
+}
+
+/* The worker starts where it may use its queues. */
+static void ask_permission(hf_site *site)
+{
+    const hf_worker *w = site->worker;
+    const hf_queue *queue = NULL;
+    for (size_t i = 0; i < hf_queues_count(w) && queue == NULL; i++)
+        if (hf_queues_at(w, i)->site == site)
+            queue = &hf_queues_at(w, i)->queue;
+    if (queue == NULL ||
+        hf_op_permitted(site->client, queue, on_permitted, site) != HF_OK)
+        serve(site);
+}
+
+static void on_up(hf_site *site)
+{
+    if (site->worker->phase == HF_STARTING)
+        ask_permission(site);
+    else
+        serve(site);
+}
+
+static void on_clock_back(hf_site *site)
+{
+    hf_check_at(site, hf_boot_ns());
+}
+
+static const hf_site_hooks hooks = {
+    .on_up = on_up,
+    .on_other_data = hf_check_other_data,
+    .on_clock_back = on_clock_back,
+    .on_unusable = refuse,
+    .new_watch = hf_leases_new_site,
+    .free_watch = hf_leases_free_site,
+    .watch = hf_leases_watch,
+    .leave = hf_leases_leave,
+    .has_left = hf_leases_has_left,
+};
+
+/* ---- the start ---- */
 
 static void on_start_over(uv_timer_t *timer)
 {
@@ -285,14 +398,14 @@ static void on_start_over(uv_timer_t *timer)
         err = hf_client_status(w->sites[i]->client);
         snprintf(why, sizeof why, "%s", hf_client_detail(w->sites[i]->client));
     }
-    hf_life_refuse(w, err == HF_OK ? HF_CONN : err, why);
+    refuse(w, err == HF_OK ? HF_CONN : err, why);
 }
 
 /* ---- from other threads ---- */
 
 static void be_quiet(hf_worker *w)
 {
-    w->quiet = true;
+    set_quiet(w, true);
     hf_report_text(w, HF_LOG_INFO, "quiet: nothing more is claimed", NULL, NULL);
     hf_queues_drop_timers(w);
     hf_check_give_back(w);
@@ -303,9 +416,9 @@ static void resume(hf_worker *w)
 {
     if (w->quiet && w->phase == HF_SERVING)
         hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
-    w->quiet = false;
+    set_quiet(w, false);
     for (size_t i = 0; i < w->n_sites; i++)
-        hf_queues_doubt(w->sites[i]);
+        hf_queues_recheck(w->sites[i]);
 }
 
 static void on_async(uv_async_t *async)
@@ -315,11 +428,13 @@ static void on_async(uv_async_t *async)
     unsigned orders = atomic_load(&w->orders);
     if (w->phase == HF_ENDED)
         return;
-    hf_running_returned(w);
-    for (size_t i = 0; i < w->n_sites; i++)
-        hf_clock_tell(w->sites[i]);
-    hf_leases_notes(w);
-    hf_reload_take(w);
+    hf_runner_returned(w);
+    for (size_t i = 0; i < w->n_sites; i++) {
+        hf_site_clock_tell(w->sites[i]);
+        hf_leases_report(w->sites[i]);
+    }
+    hf_runner_events(w);
+    hf_reload_apply(w);
     if (orders != w->orders_seen) {
         w->orders_seen = orders;
         if (atomic_load(&w->quiet_wanted))
@@ -347,9 +462,11 @@ static hf_err open_handles(hf_worker *w)
         uv_timer_init(&w->loop, timers[i]);
         timers[i]->data = w;
     }
-    hf_beat_open(w);
+    hf_heartbeat_open(w);
+    hf_check_open(w);
     uv_check_init(&w->loop, &w->turn);
-    w->turn.data = w;
+    uv_prepare_init(&w->loop, &w->late_turn);
+    w->turn.data = w->late_turn.data = w;
     w->async.data = w;
     if (uv_async_init(&w->loop, &w->async, on_async) != 0)
         return HF_SYSTEM;
@@ -363,37 +480,43 @@ static hf_err open_all(hf_worker *w)
     if (err == HF_OK)
         err = hf_sites_open(w);
     if (err == HF_OK)
-        err = hf_running_start(w, on_returned);
+        err = hf_queues_place(w);
+    if (err == HF_OK)
+        err = hf_runner_start(w, on_returned);
     if (err == HF_OK)
         err = hf_leases_start(w, w->detail);
     if (err == HF_OK)
         err = hf_sites_connect(w);
+    if (err == HF_OK)
+        err = hf_wake_connect(w);
     return err;
 }
 
 hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
     if (w->ran || w->n_handlers == 0)
-        return hf_plan_refuse(detail, "a new worker with a handler",
-                              w->ran ? "one that has run" : NULL);
+        return hf_say_expected(detail, "a new worker with a handler",
+                               w->ran ? "one that has run" : NULL);
     if (uv_loop_init(&w->loop) != 0) {
         if (detail != NULL)
             snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(HF_SYSTEM));
         return HF_SYSTEM;
     }
     w->ran = true;
-    w->phase = HF_STARTING;
+    w->hooks = &hooks;
+    set_phase(w, HF_STARTING);
     w->result = open_all(w);
     atomic_store(&w->async_ready, w->result == HF_OK);
     if (w->result != HF_OK) {
-        w->phase = HF_ENDED;
+        set_phase(w, HF_ENDED);
         close_all(w);
     } else {
         uv_check_start(&w->turn, on_turn);
+        uv_prepare_start(&w->late_turn, on_late_turn);
         uv_timer_start(&w->phase_timer, on_start_over, START_MS, 0);
         uv_async_send(&w->async); /* it may have been stopped before */
     }
-    hf_running_loop(w);
+    hf_runner_loop(w);
     forget_held(w);
     if (detail != NULL)
         snprintf(detail, HF_DETAIL_SIZE, "%s", w->detail);

@@ -13,164 +13,11 @@
 #include "base/structs.h"
 #include "queue/schedule.h"
 #include "queue/shards.h"
-#include "worker/program_said.h"
-
-#define ON_DEAD_RULE "as on_dead a type (1 to 128 characters of A-Z a-z 0-9 . _ : -)"
+#include "worker/handler.h"
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
 {
     return value == 0 ? otherwise : value;
-}
-
-static void free_list(const char *const *list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        free((void *)(uintptr_t)list[i]);
-    free((void *)(uintptr_t)list);
-}
-
-static bool copy_list(const char *const **out, const char *const *list)
-{
-    size_t n = 0;
-    while (list != NULL && list[n] != NULL)
-        n++;
-    char **copy = calloc(n + 1, sizeof *copy);
-    if (copy == NULL)
-        return false;
-    *out = (const char *const *)copy;
-    for (size_t i = 0; i < n; i++)
-        if ((copy[i] = strdup(list[i])) == NULL)
-            return false;
-    return true;
-}
-
-static void free_handler(hf_handler *handler)
-{
-    free_list(handler->program.argv);
-    free_list(handler->program.env);
-    free((void *)(uintptr_t)handler->program.cwd);
-    free(handler);
-}
-
-static hf_err new_handler(hf_handler **out, const char *type, char *detail)
-{
-    if (type == NULL || (strcmp(type, "*") != 0 && !hf_name_ok(type))) {
-        (void)hf_plan_refuse(
-            detail, "a type (1 to 128 characters of A-Z a-z 0-9 . _ : -) or \"*\"", type);
-        return HF_INVALID;
-    }
-    hf_handler *handler = calloc(1, sizeof *handler);
-    if (handler == NULL) {
-        (void)hf_say_err(detail, HF_NOMEM);
-        return HF_NOMEM;
-    }
-    snprintf(handler->type, sizeof handler->type, "%s", type);
-    handler->refs = 1;
-    *out = handler;
-    return HF_OK;
-}
-
-hf_err hf_handler_of_function(hf_handler **out, const char *type, uint32_t timeout_ms,
-                              hf_handler_fn fn, void *arg, char detail[HF_DETAIL_SIZE])
-{
-    hf_err err = fn == NULL ? hf_plan_refuse(detail, "a function", NULL)
-                            : new_handler(out, type, detail);
-    if (err != HF_OK)
-        return err;
-    (*out)->fn = fn;
-    (*out)->arg = arg;
-    (*out)->timeout_ms = timeout_ms;
-    return HF_OK;
-}
-
-hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
-                             char detail[HF_DETAIL_SIZE])
-{
-    hf_handler *handler;
-    if (program->argv == NULL || program->argv[0] == NULL) {
-        (void)hf_plan_refuse(detail, "an argv with a program", NULL);
-        return HF_INVALID;
-    }
-    if (program->on_dead != NULL && !hf_name_ok(program->on_dead))
-        return hf_plan_refuse(detail, ON_DEAD_RULE, program->on_dead);
-    hf_err err = new_handler(&handler, program->type, detail);
-    if (err != HF_OK)
-        return err;
-    handler->program = *program;
-    handler->program.type = handler->type;
-    handler->program.argv = handler->program.env = NULL;
-    handler->program.grace_ms = program->grace_ms == 0 ? 5000 : program->grace_ms;
-    handler->program.cwd = program->cwd == NULL ? NULL : strdup(program->cwd);
-    handler->timeout_ms = program->timeout_ms;
-    handler->max_attempts = program->max_attempts;
-    handler->keep_ms = program->keep_ms;
-    handler->program.on_dead = NULL;
-    if (program->on_dead != NULL)
-        snprintf(handler->on_dead, sizeof handler->on_dead, "%s", program->on_dead);
-    if ((program->cwd != NULL && handler->program.cwd == NULL) ||
-        !copy_list(&handler->program.argv, program->argv) ||
-        !copy_list(&handler->program.env, program->env)) {
-        free_handler(handler);
-        (void)hf_say_err(detail, HF_NOMEM);
-        return HF_NOMEM;
-    }
-    *out = handler;
-    return HF_OK;
-}
-
-hf_handler *hf_handler_ref(hf_handler *handler)
-{
-    if (handler != NULL)
-        handler->refs++;
-    return handler;
-}
-
-void hf_handler_unref(hf_handler *handler)
-{
-    if (handler != NULL && --handler->refs == 0)
-        free_handler(handler);
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool same_list(const char *const *a, const char *const *b)
-{
-    size_t i = 0;
-    while (a[i] != NULL && same_text(a[i], b[i]))
-        i++;
-    return a[i] == NULL && b[i] == NULL;
-}
-
-bool hf_handler_same(const hf_handler *a, const hf_handler *b)
-{
-    return a->fn == b->fn && strcmp(a->type, b->type) == 0 &&
-           a->timeout_ms == b->timeout_ms && a->max_attempts == b->max_attempts &&
-           a->keep_ms == b->keep_ms && strcmp(a->on_dead, b->on_dead) == 0 &&
-           a->program.grace_ms == b->program.grace_ms &&
-           a->program.logs == b->program.logs &&
-           a->program.result_stdout == b->program.result_stdout &&
-           same_text(a->program.cwd, b->program.cwd) &&
-           same_list(a->program.argv, b->program.argv) &&
-           same_list(a->program.env, b->program.env);
-}
-
-hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type)
-{
-    for (size_t i = 0; i < n; i++)
-        if (same_text(list[i]->type, type))
-            return list[i];
-    return NULL;
-}
-
-bool hf_handlers_only_programs(hf_handler *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i]->fn != NULL)
-            return false;
-    return true;
 }
 
 enum { WEIGHT_MAX = 1000, KEEP_MAX = 10000, KEEP_BYTES = 64 << 20 };
@@ -201,33 +48,27 @@ static void fill_defaults(hf_worker_opts *o)
     o->wait_replicas_ms = or_default(o->wait_replicas_ms, 5000);
 }
 
-hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
-{
-    return hf_say(detail, HF_INVALID, "expected %s, found %s", what,
-                  found == NULL ? "none" : HF_FOUND(found));
-}
-
 static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
 {
     char found[24];
     snprintf(found, sizeof found, "%u", o->concurrency);
     if (o->concurrency > 1024)
-        return hf_plan_refuse(detail, "a concurrency of 1 to 1024", found);
+        return hf_say_expected(detail, "a concurrency of 1 to 1024", found);
     snprintf(found, sizeof found, "%u ms", o->lease_ms);
     if (o->lease_ms < 1000 || o->lease_ms > 3600000)
-        return hf_plan_refuse(detail, "a lease of 1 s to 1 h", found);
+        return hf_say_expected(detail, "a lease of 1 s to 1 h", found);
     snprintf(found, sizeof found, "%zu", o->n_queues);
     if (o->n_queues < 1 || o->n_queues > HF_QUEUES_MAX)
-        return hf_plan_refuse(detail, "1 to 64 queues", found);
+        return hf_say_expected(detail, "1 to 64 queues", found);
     snprintf(found, sizeof found, "%u", o->backoff);
     if ((unsigned)o->backoff > HF_SHAPE_LAST)
-        return hf_plan_refuse(detail, "a backoff that exists", found);
+        return hf_say_expected(detail, "a backoff that exists", found);
     snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
     if (!(o->backoff_jitter <= 1)) /* it may be no number */
-        return hf_plan_refuse(detail, "a jitter of at most 1", found);
+        return hf_say_expected(detail, "a jitter of at most 1", found);
     snprintf(found, sizeof found, "%u", o->wait_replicas);
     if (o->wait_replicas > HF_REPLICAS_MAX)
-        return hf_plan_refuse(detail, "0 to 100 replicas to wait for", found);
+        return hf_say_expected(detail, "0 to 100 replicas to wait for", found);
     return HF_OK;
 }
 
@@ -236,20 +77,20 @@ static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
     char found[24];
     snprintf(found, sizeof found, "%u", q->weight);
     if (q->weight > WEIGHT_MAX)
-        return hf_plan_refuse(detail, "a weight of 1 to 1000", found);
+        return hf_say_expected(detail, "a weight of 1 to 1000", found);
     if (q->has_limits && q->rate_limit != 0 && q->rate_per_ms == 0)
-        return hf_plan_refuse(detail, "a rate with its time", "0 ms");
+        return hf_say_expected(detail, "a rate with its time", "0 ms");
     if (q->keep_ms < 0 || q->keep_ms > HF_DELAY_MAX_MS || q->keep_max < 0 ||
         q->keep_bytes < 0)
-        return hf_plan_refuse(detail, "keep_ms of at most 100 years, and bounds above 0",
-                              "others");
+        return hf_say_expected(detail, "keep_ms of at most 100 years, and bounds above 0",
+                               "others");
     if (q->on_dead != NULL && !hf_name_ok(q->on_dead))
-        return hf_plan_refuse(detail, ON_DEAD_RULE, q->on_dead);
+        return hf_say_expected(detail, HF_ON_DEAD_RULE, q->on_dead);
     return HF_OK;
 }
 
-hf_err hf_shards_fit(const hf_worker_queue *limits, unsigned n,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_plan_shards_fit(const hf_worker_queue *limits, unsigned n,
+                          char detail[HF_DETAIL_SIZE])
 {
     if (!limits->has_limits || limits->max_running == 0 || limits->max_running >= n)
         return HF_OK;
@@ -265,11 +106,11 @@ static hf_err check_shards(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE]
     if (q->shards == 0)
         return HF_OK;
     if (q->shards < HF_SHARDS_MIN || q->shards > HF_SHARDS_MAX)
-        return hf_plan_refuse(detail, "2 to 64 shards", found);
+        return hf_say_expected(detail, "2 to 64 shards", found);
     if (strlen(q->name) > HF_SHARDED_NAME_MAX)
-        return hf_plan_refuse(
+        return hf_say_expected(
             detail, "a name of at most 120 bytes for a queue with shards", q->name);
-    return hf_shards_fit(q, q->shards, detail);
+    return hf_plan_shards_fit(q, q->shards, detail);
 }
 
 /* Each of these has a slot. */
@@ -282,7 +123,7 @@ static hf_err check_number(const hf_plan *plan, char detail[HF_DETAIL_SIZE])
     snprintf(found, sizeof found, "%zu", n);
     return n <= HF_SLOTS_MAX
                ? HF_OK
-               : hf_plan_refuse(detail, "at most 128 queues and shards in all", found);
+               : hf_say_expected(detail, "at most 128 queues and shards in all", found);
 }
 
 static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
@@ -292,8 +133,8 @@ static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
         hf_plan_queue *queue = &plan->queues[i];
         const char *name = queues[i].name;
         if (hf_queue_init(&queue->queue, plan->ns, name) != HF_OK)
-            return hf_plan_refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]",
-                                  name);
+            return hf_say_expected(detail,
+                                   "a queue's name of 1 to 128 of [A-Za-z0-9._:-]", name);
         hf_err err = check_queue(&queues[i], detail);
         if (err == HF_OK)
             err = check_shards(&queues[i], detail);
@@ -301,7 +142,7 @@ static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
             return err;
         for (size_t k = 0; k < i; k++)
             if (strcmp(plan->queues[k].queue.name, name) == 0)
-                return hf_plan_refuse(detail, "each queue once", name);
+                return hf_say_expected(detail, "each queue once", name);
         queue->settings = queues[i];
         queue->settings.name = queue->queue.name;
         queue->settings.on_dead = NULL;
@@ -336,7 +177,7 @@ static hf_err put_programs(hf_plan *plan, const hf_program *programs, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (programs[i].type != NULL &&
             hf_handlers_find(plan->programs, i, programs[i].type) != NULL)
-            return hf_plan_refuse(detail, "one handler for each type", programs[i].type);
+            return hf_say_expected(detail, "one handler for each type", programs[i].type);
         hf_err err = hf_handler_of_program(&plan->programs[i], &programs[i], detail);
         if (err != HF_OK)
             return err;
@@ -351,7 +192,7 @@ static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
     char found[24];
     snprintf(found, sizeof found, "%zu", n);
     if (n > HF_TYPES_MAX)
-        return hf_plan_refuse(detail, "at most 1000 programs", found);
+        return hf_say_expected(detail, "at most 1000 programs", found);
     plan->programs = calloc(n + 1, sizeof *plan->programs);
     if (plan->programs == NULL)
         return HF_NOMEM;
@@ -383,11 +224,11 @@ static hf_err put_schedule(hf_plan *plan, const hf_schedule *s,
     if (err != HF_OK)
         return err;
     if (hf_plan_find(plan, queue) == NULL)
-        return hf_plan_refuse(detail, "a queue of the worker for each schedule", queue);
+        return hf_say_expected(detail, "a queue of the worker for each schedule", queue);
     for (size_t i = 0; i < plan->n_schedules; i++)
         if (strcmp(plan->schedules[i].id, s->id) == 0 &&
             strcmp(plan->schedules[i].queue, queue) == 0)
-            return hf_plan_refuse(detail, "each schedule once", s->id);
+            return hf_say_expected(detail, "each schedule once", s->id);
     hf_buf_init(&to->value, HF_PAYLOAD_CEILING + 4096);
     plan->n_schedules++;
     hf_schedule_write(&to->value, s);
@@ -405,7 +246,7 @@ static hf_err add_schedules(hf_plan *plan, const hf_worker_opts *o,
     char found[24];
     snprintf(found, sizeof found, "%zu", o->n_schedules);
     if (o->n_schedules > HF_SCHEDULES_MAX)
-        return hf_plan_refuse(detail, "at most 1000 schedules", found);
+        return hf_say_expected(detail, "at most 1000 schedules", found);
     plan->schedules = calloc(o->n_schedules + 1, sizeof *plan->schedules);
     if (plan->schedules == NULL)
         return HF_NOMEM;
@@ -485,4 +326,14 @@ const hf_plan_queue *hf_plan_find(const hf_plan *plan, const char *queue)
         if (strcmp(plan->queues[i].queue.name, queue) == 0)
             return &plan->queues[i];
     return NULL;
+}
+
+hf_backoff hf_plan_backoff(const hf_worker_opts *opts)
+{
+    return (hf_backoff){
+        .shape = (hf_backoff_shape)opts->backoff,
+        .base_ms = opts->backoff_base_ms,
+        .cap_ms = opts->backoff_cap_ms,
+        .jitter = opts->backoff_jitter,
+    };
 }

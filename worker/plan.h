@@ -1,51 +1,17 @@
 /* plan.h - the plan of a worker, checked and copied: its options with the defaults filled
- * in, its queues, its handlers. Made for a new worker, and for each reload.
- *
- * A handler (a C function, or a program) is counted: the worker's table holds one
- * reference, and each of its jobs one more. So a job that was started keeps its handler
- * when a reload takes it out of the table. Belongs to the worker's loop; before that
- * runs, to the thread that made the worker. */
+ * in, its queues, its handlers. Made for a new worker, and for each reload. Belongs to
+ * the worker's loop; before that runs, to the thread that made the worker. */
 #ifndef HF_WORKER_PLAN_H
 #define HF_WORKER_PLAN_H
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
 #include "queue/ops.h"
+#include "worker/handler.h"
 
-enum {
-    HF_TYPES_MAX = 1000,    /* handlers of one worker */
-    HF_SCHEDULES_MAX = 1000 /* of its options */
-};
-
-typedef struct hf_handler {
-    char type[HF_ID_SIZE]; /* "*": the rest */
-    hf_handler_fn fn;      /* NULL: a program */
-    void *arg;
-    uint32_t timeout_ms, max_attempts; /* 0: none; the worker's */
-    int64_t keep_ms;                   /* 0: the queue's; HF_KEEP_NONE */
-    char on_dead[HF_ID_SIZE];          /* "" : the queue's */
-    hf_program program;                /* its text is owned */
-    size_t refs;
-} hf_handler;
-
-/* With one reference. HF_INVALID: no type, no function, no program; HF_NOMEM. */
-HF_MUSTCHECK hf_err hf_handler_of_function(hf_handler **out, const char *type,
-                                           uint32_t timeout_ms, hf_handler_fn fn,
-                                           void *arg, char detail[HF_DETAIL_SIZE]);
-HF_MUSTCHECK hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
-                                          char detail[HF_DETAIL_SIZE]);
-
-hf_handler *hf_handler_ref(hf_handler *handler);
-void hf_handler_unref(hf_handler *handler); /* NULL is fine */
-
-/* Whether both run the same program in the same way. */
-bool hf_handler_same(const hf_handler *a, const hf_handler *b);
-
-bool hf_handlers_only_programs(hf_handler *const *list, size_t n);
-
-/* The one of this type, or NULL; "*" is a type like any other. */
-hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type);
+enum { HF_SCHEDULES_MAX = 1000 }; /* of the options of one worker */
 
 typedef struct hf_plan_queue {
     hf_queue queue;
@@ -86,10 +52,9 @@ void hf_plan_free(hf_plan *plan); /* NULL is fine */
 const hf_plan_queue *hf_plan_find(const hf_plan *plan, const char *queue); /* or NULL */
 
 /* HF_INVALID with a sentence: these limits cannot be divided among n shards. */
-HF_MUSTCHECK hf_err hf_shards_fit(const hf_worker_queue *limits, unsigned n,
-                                  char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_plan_shards_fit(const hf_worker_queue *limits, unsigned n,
+                                       char detail[HF_DETAIL_SIZE]);
 
-/* HF_INVALID with a sentence; `detail` and `found` may be NULL. */
-hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found);
+hf_backoff hf_plan_backoff(const hf_worker_opts *opts);
 
 #endif

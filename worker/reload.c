@@ -6,22 +6,23 @@
  * including those that need a restart, and the plan is replaced. Finally each waiting job
  * is checked again: it may have another handler now, or none, or its queue is no longer
  * served. A job that was started keeps its handler, its time-out and its slot. */
+#include "worker/reload.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "base/detail.h"
 #include "base/text.h"
-#include "worker/deaths.h"
-#include "worker/life.h"
-#include "worker/present.h"
-#include "worker/queues.h"
+#include "worker/handler.h"
+#include "worker/plan.h"
+#include "worker/queues/queues.h"
+#include "worker/register.h"
 #include "worker/report.h"
-#include "worker/running.h"
+#include "worker/runner/runner.h"
 #include "worker/schedules.h"
-#include "worker/shared.h"
-#include "worker/site.h"
-#include "worker/waking.h"
+#include "worker/worker.h"
 
 enum { VALUE_SIZE = 64 };
 
@@ -232,16 +233,16 @@ static void compare_queues(comparison *c)
     const hf_plan *plan = c->plan;
     bool moved = false;
     size_t place = 0;
-    for (size_t i = 0; i < hf_wholes_count(c->w); i++) {
-        const char *name = hf_whole_name(hf_wholes_at(c->w, i));
+    for (size_t i = 0; i < hf_queues_wholes(c->w); i++) {
+        const char *name = hf_queue_whole_name(hf_queues_whole(c->w, i));
         if (hf_plan_find(plan, name) == NULL)
             report(c, "queues", name, NULL, "removed");
     }
     for (size_t i = 0; i < plan->n_queues; i++) {
         const hf_plan_queue *queue = &plan->queues[i];
         const char *name = queue->queue.name;
-        const hf_whole *was = hf_wholes_find(c->w, name);
-        if (was == NULL || hf_whole_is_gone(was)) {
+        const hf_whole *was = hf_queues_find(c->w, name);
+        if (was == NULL || hf_queue_whole_is_gone(was)) {
             report(c, "queues", name, NULL, "added");
             continue;
         }
@@ -306,13 +307,13 @@ static hf_err check_types(const hf_worker *w, const hf_plan *plan,
         if (handler->fn == NULL)
             continue;
         if (hf_handlers_find(plan->programs, plan->n_programs, handler->type) != NULL)
-            return hf_plan_refuse(detail, "one handler for each type", handler->type);
+            return hf_say_expected(detail, "one handler for each type", handler->type);
         n++;
     }
     if (n == 0)
-        return hf_plan_refuse(detail, "a handler", "none");
+        return hf_say_expected(detail, "a handler", "none");
     if (n > HF_TYPES_MAX)
-        return hf_plan_refuse(detail, "at most 1000 handlers", "more");
+        return hf_say_expected(detail, "at most 1000 handlers", "more");
     return HF_OK;
 }
 
@@ -358,7 +359,7 @@ static bool have_room(hf_worker *w, const hf_plan *plan)
     char text[HF_DETAIL_SIZE];
     size_t room = hf_queues_room(w), needed = 0;
     for (size_t i = 0; i < plan->n_queues; i++)
-        if (hf_wholes_find(w, plan->queues[i].queue.name) == NULL)
+        if (hf_queues_find(w, plan->queues[i].queue.name) == NULL)
             needed += 1 + plan->queues[i].settings.shards;
     if (needed <= room)
         return true;
@@ -377,9 +378,9 @@ static bool limits_fit(hf_worker *w, const hf_plan *plan)
     char why[HF_DETAIL_SIZE];
     for (size_t i = 0; i < plan->n_queues; i++) {
         const char *name = plan->queues[i].queue.name;
-        const hf_whole *whole = hf_wholes_find(w, name);
+        const hf_whole *whole = hf_queues_find(w, name);
         if (whole == NULL ||
-            hf_shards_fit(&plan->queues[i].settings, whole->n_shards, why) == HF_OK)
+            hf_plan_shards_fit(&plan->queues[i].settings, whole->n_shards, why) == HF_OK)
             continue;
         const hf_log_field fields[] = {{.key = "queue", .text = name},
                                        {.key = "error", .text = why}};
@@ -393,17 +394,17 @@ static bool limits_fit(hf_worker *w, const hf_plan *plan)
 static void take_queues(hf_worker *w, const hf_plan *plan)
 {
     hf_whole *list[HF_QUEUES_MAX];
-    size_t n = hf_wholes_count(w), left = 0;
+    size_t n = hf_queues_wholes(w), left = 0;
     for (size_t i = 0; i < n; i++)
-        if (hf_plan_find(plan, hf_whole_name(hf_wholes_at(w, i))) == NULL) {
-            hf_whole_leave(hf_wholes_at(w, i));
+        if (hf_plan_find(plan, hf_queue_whole_name(hf_queues_whole(w, i))) == NULL) {
+            hf_queue_whole_leave(hf_queues_whole(w, i));
             left++;
         }
     for (size_t i = 0; i < plan->n_queues; i++)
-        list[i] = hf_wholes_put(w, &plan->queues[i]);
-    hf_wholes_order(w, list, plan->n_queues);
+        list[i] = hf_queues_put(w, &plan->queues[i]);
+    hf_queues_order(w, list, plan->n_queues);
     if (left > 0 || plan->n_queues != n)
-        hf_wake_queues_changed(w, left > 0);
+        hf_queues_changed(w, left > 0);
 }
 
 /* The table is read by other threads, under plan_lock, and changed here alone. */
@@ -430,7 +431,7 @@ static void take_programs(hf_worker *w, hf_plan *plan)
 static void register_again(hf_worker *w)
 {
     for (size_t i = 0; i < hf_queues_count(w); i++)
-        hf_queues_at(w, i)->registered = false;
+        hf_queues_at(w, i)->registration.done = false;
 }
 
 /* One by one: other threads read what does not change. */
@@ -446,7 +447,7 @@ static void take_opts(hf_worker *w, const hf_worker_opts *o)
     w->opts.poison = o->poison;
     w->opts.dead_max = o->dead_max;
     w->opts.dead_age_ms = o->dead_age_ms;
-    w->backoff = hf_backoff_of(&w->opts);
+    w->backoff = hf_plan_backoff(&w->opts);
 }
 
 /* False: nothing was changed. */
@@ -459,30 +460,29 @@ static bool apply(hf_worker *w, hf_plan *plan)
     }
     if (!have_room(w, plan) || !limits_fit(w, plan))
         return false;
-    hf_running_recall(w);
+    hf_runner_recall(w);
     report_changes(w, plan, &changed);
     take_queues(w, plan);
-    if (!hf_deaths_same(w, plan))
+    if (!hf_register_same_deaths(w, plan))
         register_again(w);
     take_programs(w, plan);
     take_opts(w, &plan->opts);
     hf_schedules_take(w, plan);
-    hf_running_choose_anew(w);
+    hf_runner_choose_anew(w);
     const hf_log_field fields[] = {
-        {.key = "queues", .number = (int64_t)hf_wholes_count(w)},
+        {.key = "queues", .number = (int64_t)hf_queues_wholes(w)},
         {.key = "handlers", .number = (int64_t)w->n_handlers},
         {.key = "changed", .number = (int64_t)changed.changed},
         {.key = "needs_restart", .number = (int64_t)changed.fixed}};
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
     for (size_t i = 0; i < w->n_sites; i++)
-        hf_site_register(w->sites[i]);
-    hf_present_left(w);
-    hf_wake_timers(w);
-    hf_beat_send(w);
+        hf_register_site(w->sites[i]);
+    hf_register_left(w);
+    w->heartbeat_due = true;
     return true;
 }
 
-void hf_reload_take(hf_worker *w)
+void hf_reload_apply(hf_worker *w)
 {
     pthread_mutex_lock(&w->plan_lock);
     hf_plan *plan = w->next_plan;

@@ -1,12 +1,13 @@
 /* report.c - how the worker writes its log. Failures of jobs are warnings, of the system
  * errors; each claim and each wake-up are there for debugging. */
+#include "worker/report.h"
+
 #include <stdio.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "worker/report.h"
-#include "worker/shared.h"
+#include "worker/worker.h"
 
 /* No line has more. */
 enum { FIELDS_MAX = 16 };

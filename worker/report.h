@@ -2,7 +2,7 @@
 #ifndef HF_WORKER_REPORT_H
 #define HF_WORKER_REPORT_H
 
-#include "worker/shared.h"
+#include "worker/worker.h"
 
 enum { HF_RATE_SIZE = 48 }; /* of a rate as text */
 

@@ -19,11 +19,13 @@
 #include "cron/ticks.h"
 #include "queue/schedule.h"
 #include "queue/shards.h"
-#include "worker/queues.h"
-#include "worker/redis_clock.h"
+#include "worker/node/site.h"
+#include "worker/plan.h"
+#include "worker/queues/claim_state.h"
+#include "worker/queues/queues.h"
 #include "worker/report.h"
-#include "worker/running.h"
-#include "worker/site.h"
+#include "worker/runner/runner.h"
+#include "worker/worker.h"
 
 enum {
     JOBS_MAX = 250,      /* of one request, */
@@ -145,8 +147,8 @@ void hf_schedules_take(hf_worker *w, hf_plan *plan)
     plan->n_schedules = 0;
     for (size_t i = 0; i < hf_queues_count(w); i++) {
         hf_served *served = hf_queues_at(w, i);
-        served->schedules_put = false;
-        served->registered = served->registered && none;
+        served->registration.schedules_put = false;
+        served->registration.done = served->registration.done && none;
     }
 }
 
@@ -187,7 +189,7 @@ void hf_schedules_compare(const hf_worker *w, const hf_plan *plan,
 static bool is_here(const hf_served *served, const hf_plan_schedule *schedule)
 {
     const hf_whole *whole = served->whole;
-    if (strcmp(hf_whole_name(whole), schedule->queue) != 0)
+    if (strcmp(hf_queue_whole_name(whole), schedule->queue) != 0)
         return false;
     return whole->n_shards == 0 ||
            hf_shard_of_id(schedule->id, whole->n_shards) == served->shard;
@@ -225,15 +227,15 @@ static void on_put(const hf_answer *answer, void *arg)
     bool written = false;
     hf_err err = hf_cron_put_read(answer, &written);
     if (err != HF_OK && err != HF_SHARDED)
-        served->puts_err = err;
+        served->registration.puts_err = err;
     if (err != HF_OK)
-        served->schedules_put = false;
-    if (--served->puts > 0) {
+        served->registration.schedules_put = false;
+    if (--served->registration.puts > 0) {
         served->requests--;
     } else { /* the last one tells the fate of all: each of them would be sent again */
-        err = served->puts_err;
-        served->puts_err = HF_OK;
-        hf_site_registered(served, err, answer->detail);
+        err = served->registration.puts_err;
+        served->registration.puts_err = HF_OK;
+        hf_queue_registered(served, err, answer->detail);
     }
     if (written)
         report_written(served, call->id);
@@ -263,7 +265,7 @@ static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const cha
     hf_err err =
         hf_op_cron_put(served->site->client, &served->queue, &args, on_put, call);
     served->requests += err == HF_OK ? 1 : 0;
-    served->puts += err == HF_OK ? 1 : 0;
+    served->registration.puts += err == HF_OK ? 1 : 0;
     if (err != HF_OK)
         free(call);
     return err;
@@ -278,7 +280,7 @@ static hf_err put_all(hf_served *served, const char *file)
     for (size_t i = 0; i < s->n && err == HF_OK; i++)
         if (is_here(served, &s->list[i]))
             err = put(served, &s->list[i], file);
-    served->kept_ns = hf_boot_ns();
+    served->registration.kept_ns = hf_boot_ns();
     return err;
 }
 
@@ -289,8 +291,8 @@ hf_err hf_schedules_register(hf_served *served)
         return HF_OK;
     if (hf_server_now(served->site->redis) == 0)
         return HF_CONN; /* its time is not known yet: after the next check */
-    hf_err err = put_all(served, served->schedules_put ? "keep" : "start");
-    served->schedules_put = err == HF_OK;
+    hf_err err = put_all(served, served->registration.schedules_put ? "keep" : "start");
+    served->registration.schedules_put = err == HF_OK;
     return err;
 }
 
@@ -336,11 +338,12 @@ static void on_ticked(const hf_answer *answer, void *arg)
     const hf_reply *codes;
     bool more = false;
     served->requests--;
-    served->reckoning = false;
+    served->registration.reckoning = false;
     hf_err err = hf_cron_tick_read(answer, &more, &codes);
     if (served->worker->phase == HF_ENDED)
         return;
-    if (err == HF_NOSCRIPT || (err == HF_OK && (more || served->reckon_again)))
+    if (err == HF_NOSCRIPT ||
+        (err == HF_OK && (more || served->registration.reckon_again)))
         ask_due(served);
     else if (err != HF_OK && err != HF_UNSURE)
         report_refused(served, answer->detail);
@@ -421,11 +424,11 @@ static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
 /* True: the next request for this queue is a claim. */
 static bool will_claim(hf_served *served)
 {
-    if (hf_running_slots(served->worker) == 0 || hf_queue_is(served->state, HF_Q_GONE))
+    if (hf_runner_slots(served->worker) == 0 || hf_queue_is(served, HF_Q_GONE))
         return false;
-    served->due_ms = 1;
-    hf_queue_on(served, HF_E_BATON);
-    return hf_queue_is(served->state, HF_Q_CLAIMABLE);
+    served->wake.due_ms = 1;
+    hf_queue_apply(served, HF_E_BATON);
+    return hf_queue_is(served, HF_Q_CLAIMABLE);
 }
 
 static void send_ticks(hf_served *served)
@@ -434,14 +437,14 @@ static void send_ticks(hf_served *served)
     const round *r = &served->worker->schedules->round;
     if (r->n == 0 || site == NULL || !hf_site_can_ask(site))
         return;
-    const hf_cron_tick_args args = {.not_after = hf_clock_not_after(site),
+    const hf_cron_tick_args args = {.not_after = hf_site_not_after(site),
                                     .claims = will_claim(served),
                                     .ticks = r->ticks,
                                     .n = r->n};
     if (hf_op_cron_tick(site->client, &served->queue, &args, on_ticked, served) != HF_OK)
         return;
     served->requests++;
-    served->reckoning = true;
+    served->registration.reckoning = true;
 }
 
 static void reckon(hf_served *served, const hf_cron_due *due)
@@ -464,7 +467,7 @@ static void on_due(const hf_answer *answer, void *arg)
     hf_cron_due due;
     hf_err err = hf_cron_due_read(answer, &due);
     served->requests--;
-    served->reckoning = false;
+    served->registration.reckoning = false;
     if (served->worker->phase == HF_ENDED)
         return;
     if (err == HF_NOSCRIPT)
@@ -478,13 +481,13 @@ static void on_due(const hf_answer *answer, void *arg)
 static void ask_due(hf_served *served)
 {
     hf_site *site = served->site;
-    served->reckon_again = served->reckoning;
-    if (served->reckoning || site == NULL || !hf_site_can_ask(site) ||
+    served->registration.reckon_again = served->registration.reckoning;
+    if (served->registration.reckoning || site == NULL || !hf_site_can_ask(site) ||
         hf_op_cron_due(site->client, &served->queue, served->worker->id, on_due,
                        served) != HF_OK)
         return;
     served->requests++;
-    served->reckoning = true;
+    served->registration.reckoning = true;
 }
 
 void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms)
@@ -492,8 +495,9 @@ void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms)
     hf_cron_due due;
     hf_cron_told(ticks, now_ms, &due);
     report_held(served, &due);
-    served->reckon_again = served->reckon_again || (served->reckoning && due.n > 0);
-    if (due.n > 0 && !served->reckoning)
+    served->registration.reckon_again = served->registration.reckon_again ||
+                                        (served->registration.reckoning && due.n > 0);
+    if (due.n > 0 && !served->registration.reckoning)
         reckon(served, &due);
 }
 
@@ -501,9 +505,9 @@ void hf_schedules_checked(hf_served *served, bool ticks)
 {
     if (ticks)
         ask_due(served);
-    if (served->schedules_put && served->puts == 0 &&
-        !hf_queue_is(served->state, HF_Q_GONE) &&
-        hf_boot_ns() - served->kept_ns >= KEEP_MS * HF_MS_NS &&
+    if (served->registration.schedules_put && served->registration.puts == 0 &&
+        !hf_queue_is(served, HF_Q_GONE) &&
+        hf_boot_ns() - served->registration.kept_ns >= KEEP_MS * HF_MS_NS &&
         put_all(served, "keep") != HF_OK)
-        served->kept_ns = 0;
+        served->registration.kept_ns = 0;
 }

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "worker/plan.h"
-#include "worker/shared.h"
+#include "worker/worker.h"
 
 HF_MUSTCHECK hf_err hf_schedules_new(hf_worker *w);
 void hf_schedules_free(hf_worker *w); /* NULL parts are fine */

@@ -1,4 +1,6 @@
 /* worker.c - making a worker: its options, its handlers, its name (holdfast/worker.h). */
+#include "worker/worker.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +12,17 @@
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
+#include "worker/handler.h"
+#include "worker/heartbeat.h"
 #include "worker/leases.h"
 #include "worker/life.h"
-#include "worker/queues.h"
+#include "worker/outbox.h"
+#include "worker/plan.h"
+#include "worker/queues/queues.h"
 #include "worker/report.h"
-#include "worker/running.h"
+#include "worker/runner/runner.h"
 #include "worker/schedules.h"
-#include "worker/shared.h"
-#include "worker/site.h"
-#include "worker/verdicts.h"
+#include "worker/source/wake.h"
 
 enum { MAGIC = 0x686f6c64 };
 
@@ -42,23 +46,13 @@ static hf_err make_id(hf_worker *w)
     return HF_OK;
 }
 
-hf_backoff hf_backoff_of(const hf_worker_opts *opts)
-{
-    return (hf_backoff){
-        .shape = (hf_backoff_shape)opts->backoff,
-        .base_ms = opts->backoff_base_ms,
-        .cap_ms = opts->backoff_cap_ms,
-        .jitter = opts->backoff_jitter,
-    };
-}
-
 static void init_locks(hf_worker *w)
 {
     pthread_mutex_init(&w->stop_lock, NULL);
     pthread_mutex_init(&w->note_lock, NULL);
     pthread_mutex_init(&w->log_lock, NULL);
     pthread_mutex_init(&w->plan_lock, NULL);
-    w->backoff = hf_backoff_of(&w->opts);
+    w->backoff = hf_plan_backoff(&w->opts);
 }
 
 /* The minder needs the rest of the lease for its work. */
@@ -83,15 +77,17 @@ static void bound_wait_replicas(hf_worker *w)
 static hf_err open_parts(hf_worker *w, const hf_plan *plan)
 {
     w->opts = plan->opts;
-    hf_err err = hf_queues_open(w);
+    hf_err err = hf_wake_new(w);
     if (err == HF_OK)
-        err = hf_running_open(w);
+        err = hf_queues_open(w);
     if (err == HF_OK)
-        err = hf_verdict_open(w);
+        err = hf_runner_open(w);
+    if (err == HF_OK)
+        err = hf_outbox_open(w);
     if (err == HF_OK)
         err = hf_leases_new(w);
     if (err == HF_OK)
-        err = hf_beat_new(w);
+        err = hf_heartbeat_new(w);
     if (err == HF_OK)
         err = hf_schedules_new(w);
     return err;
@@ -99,13 +95,13 @@ static hf_err open_parts(hf_worker *w, const hf_plan *plan)
 
 static void close_parts(hf_worker *w)
 {
-    hf_running_free(w);
-    hf_verdict_close(w);
+    hf_runner_free(w);
+    hf_outbox_close(w);
+    hf_wake_free(w);
     hf_queues_close(w);
     hf_leases_free(w);
-    hf_beat_free(w);
+    hf_heartbeat_free(w);
     hf_schedules_free(w);
-    hf_sites_free(w);
 }
 
 static void take_plan(hf_worker *w, hf_plan *plan)
@@ -121,8 +117,8 @@ static void take_plan(hf_worker *w, hf_plan *plan)
     plan->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
     plan->minder = NULL;
     for (size_t i = 0; i < plan->n_queues; i++)
-        list[i] = hf_wholes_put(w, &plan->queues[i]);
-    hf_wholes_order(w, list, plan->n_queues);
+        list[i] = hf_queues_put(w, &plan->queues[i]);
+    hf_queues_order(w, list, plan->n_queues);
     hf_schedules_take(w, plan);
 }
 
@@ -166,8 +162,14 @@ static hf_err may_add(const hf_worker *w, const char *type, char *detail)
         return hf_say(detail, HF_INVALID, "expected at most %zu handlers",
                       HF_COUNT(w->handlers));
     if (type != NULL && hf_handlers_find(w->handlers, w->n_handlers, type) != NULL)
-        return hf_plan_refuse(detail, "one handler for each type", type);
+        return hf_say_expected(detail, "one handler for each type", type);
     return HF_OK;
+}
+
+static void added(hf_worker *w)
+{
+    w->n_handlers++;
+    w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
 }
 
 hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
@@ -177,7 +179,8 @@ hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
     if (err == HF_OK)
         err = hf_handler_of_function(&w->handlers[w->n_handlers], type, timeout_ms, fn,
                                      arg, detail);
-    w->n_handlers += err == HF_OK ? 1 : 0;
+    if (err == HF_OK)
+        added(w);
     return err;
 }
 
@@ -192,7 +195,7 @@ hf_err hf_worker_handle_program(hf_worker *w, const hf_program *theirs,
         err = hf_handler_of_program(&w->handlers[w->n_handlers], &program, detail);
     if (err != HF_OK)
         return err;
-    w->n_handlers++;
+    added(w);
     w->has_programs = true;
     return HF_OK;
 }

@@ -27,7 +27,7 @@
 #include "holdfast/minder.h"
 #include "lock/minder/minder.h"
 #include "lock/minder/spawn.h"
-#include "worker/programs.h"
+#include "worker/program/programs.h"
 
 enum { N_PROGRAMS = 5, GRACE_MS = 1500, PIDS_MAX = 64 };
 

@@ -1,7 +1,7 @@
-/* test_program_faults.c - real programs, run by worker/programs.h, when something goes
- * wrong: time is up, a program does not listen or leaves others behind, descriptors run
- * out, the minder dies. Nothing is left afterwards. This program is also its own minder
- * and its own helper, chosen by its first argument. */
+/* test_program_faults.c - real programs, run by worker/program/programs.h, when something
+ * goes wrong: time is up, a program does not listen or leaves others behind, descriptors
+ * run out, the minder dies. Nothing is left afterwards. This program is also its own
+ * minder and its own helper, chosen by its first argument. */
 /* For syscall: libc has no functions for capabilities. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <fcntl.h>

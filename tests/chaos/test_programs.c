@@ -1,6 +1,6 @@
-/* test_programs.c - real programs, run by worker/programs.h: how they end, what they get,
- * and what they print. This program is also its own minder and its own helpers, chosen by
- * its first argument. */
+/* test_programs.c - real programs, run by worker/program/programs.h: how they end, what
+ * they get, and what they print. This program is also its own minder and its own helpers,
+ * chosen by its first argument. */
 #define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier): MAP_ANONYMOUS */
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +15,7 @@
 #include "tests/support/program_fixture.h"
 
 #include "base/base.h"
+#include "worker/program/output.h"
 
 static hf_program_fixture fixture;
 

@@ -1,5 +1,5 @@
-/* program_fixture.h - programs run by worker/programs.h on a loop of the test's own, and
- * what became of each.
+/* program_fixture.h - programs run by worker/program/programs.h on a loop of the test's
+ * own, and what became of each.
  *
  * The test's executable is also its own minder and its own helpers, chosen by its first
  * argument: its main() asks hf_program_fixture_role() first. */
@@ -16,7 +16,7 @@
 #include "tests/support/proc.h"
 #include "tests/support/tempdir.h"
 
-#include "worker/programs.h"
+#include "worker/program/programs.h"
 
 enum { HF_PROGRAM_FIXTURE_LINES = 2048 };
 

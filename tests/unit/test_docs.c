@@ -328,6 +328,7 @@ static void every_message_of_the_worker_is_explained(void **state)
     static messages said, explained;
     glob_t found;
     assert_int_equal(glob(HF_TEST_SOURCE "/worker/*.c", 0, NULL, &found), 0);
+    assert_int_equal(glob(HF_TEST_SOURCE "/worker/*/*.c", GLOB_APPEND, NULL, &found), 0);
     assert_int_equal(
         glob(HF_TEST_SOURCE "/cli/worker/worker.c", GLOB_APPEND, NULL, &found), 0);
     assert_int_equal(

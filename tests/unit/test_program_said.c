@@ -7,7 +7,7 @@
 #include "tests/support/eventually.h"
 
 #include "base/base.h"
-#include "worker/program_said.h"
+#include "worker/program/said.h"
 
 typedef struct heard {
     char text[1024]; /* of all news, one after the other */
@@ -15,7 +15,7 @@ typedef struct heard {
     int news, n_faults;
 } heard;
 
-static void on_news(const hf_said_news *news, void *arg)
+static void on_news(const hf_program_news *news, void *arg)
 {
     heard *h = arg;
     size_t len = strlen(h->text);
@@ -37,18 +37,18 @@ static void on_fault(const char *text, void *arg)
     snprintf(h->faults, sizeof h->faults, "%s", text);
 }
 
-static hf_said said;
+static hf_program_said said;
 static heard h;
 
 static void begin(void)
 {
     h = (heard){.news = 0};
-    hf_said_init(&said, on_news, on_fault, &h);
+    hf_program_said_init(&said, on_news, on_fault, &h);
 }
 
 static void feed(const char *text)
 {
-    hf_said_feed(&said, text, strlen(text));
+    hf_program_said_feed(&said, text, strlen(text));
 }
 
 static void lines_are_taken_when_they_are_whole(void **state)
@@ -62,13 +62,13 @@ static void lines_are_taken_when_they_are_whole(void **state)
         begin();
         for (size_t at = 0; at < sizeof text - 1; at += step) {
             size_t left = sizeof text - 1 - at;
-            hf_said_feed(&said, text + at, left < step ? left : step);
+            hf_program_said_feed(&said, text + at, left < step ? left : step);
         }
         assert_string_equal(h.text, "p40 p60 nrow 7 c{\"row\":7} cas it is c ");
-        hf_said_end(&said);
+        hf_program_said_end(&said);
         assert_int_equal(h.n_faults, 0);
         assert_false(said.verdict.has_verdict);
-        hf_said_done(&said);
+        hf_program_said_done(&said);
     }
 }
 
@@ -79,7 +79,7 @@ static void of_each_key_the_last_one_counts(void **state)
     feed("{\"verdict\":\"done\",\"error\":\"one\",\"result\":[1,2]}\n");
     feed("{\"progress\":40}\n{\"verdict\":\"retry\",\"in\":\"30s\"}\n");
     feed("{\"verdict\":\"dead\"}\n{\"result_base64\":\"AP8=\"}\n");
-    hf_said_end(&said);
+    hf_program_said_end(&said);
     assert_true(said.verdict.has_verdict);
     assert_int_equal(said.verdict.verdict, HF_VERDICT_DEAD);
     assert_int_equal(said.verdict.retry_in_ms, 30000);
@@ -87,7 +87,7 @@ static void of_each_key_the_last_one_counts(void **state)
     assert_int_equal(said.result_len, 2);
     assert_memory_equal(said.result, "\0\xff", 2);
     assert_false(said.result_is_json);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
 }
 
 static void a_result_is_compact_json(void **state)
@@ -95,11 +95,11 @@ static void a_result_is_compact_json(void **state)
     (void)state;
     begin();
     feed("{\"verdict\":\"done\",\"result\": { \"b\" : [ 1 , null ] }}\n");
-    hf_said_end(&said);
+    hf_program_said_end(&said);
     assert_true(said.result_is_json);
     assert_int_equal(said.result_len, strlen("{\"b\":[1,null]}"));
     assert_memory_equal(said.result, "{\"b\":[1,null]}", said.result_len);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
 }
 
 static void a_result_stays_as_it_was_written(void **state)
@@ -127,14 +127,14 @@ static void a_result_stays_as_it_was_written(void **state)
             " { \"progress\" : 1e1 ,\"re\\u0073ult\" : %s , \"verdict\":\"done\" } \n",
             results[i]);
         feed(line);
-        hf_said_end(&said);
+        hf_program_said_end(&said);
         assert_string_equal(h.faults, "");
         assert_string_equal(h.text, "p10 ");
         assert_true(said.verdict.has_verdict);
         assert_true(said.result_is_json);
         assert_int_equal(said.result_len, strlen(results[i]));
         assert_memory_equal(said.result, results[i], said.result_len);
-        hf_said_done(&said);
+        hf_program_said_done(&said);
     }
 }
 
@@ -147,7 +147,7 @@ static void a_checkpoint_stays_as_it_was_written(void **state)
     assert_string_equal(h.text, "c{\"z\":0.10,\"a\":123456789012345678901234567890} "
                                 "ca \xC3\xA9 c1e3 ");
     assert_int_equal(h.n_faults, 0);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
 }
 
 static void a_fault_says_what_was_expected(void **state)
@@ -157,12 +157,12 @@ static void a_fault_says_what_was_expected(void **state)
     feed("{\"result\":01}\n");
     assert_string_equal(h.faults, "a line on the descriptor is not valid and is ignored: "
                                   "expected ',' or '}' behind 11 bytes");
-    hf_said_done(&said);
+    hf_program_said_done(&said);
     begin();
     feed("{\"result\":\"\xC3\"}\n");
     assert_string_equal(h.faults, "a line on the descriptor is not valid and is ignored: "
                                   "expected UTF-8 behind 11 bytes");
-    hf_said_done(&said);
+    hf_program_said_done(&said);
 }
 
 /* What follows is taken, and each kind of mistake is told once. */
@@ -197,10 +197,10 @@ static void a_line_with_a_mistake_is_ignored_as_a_whole(void **state)
         feed("\n{\"progress\":60}\n");
         assert_string_equal(h.text, "p60 ");
         assert_int_equal(h.n_faults, 1);
-        hf_said_end(&said);
+        hf_program_said_end(&said);
         assert_false(said.verdict.has_verdict);
         assert_null(said.result);
-        hf_said_done(&said);
+        hf_program_said_done(&said);
     }
 }
 
@@ -214,14 +214,15 @@ static void a_line_that_is_too_long_is_ignored_and_told_once(void **state)
         (void)snprintf(line, sizeof line, "%-*s\n", (int)len, "{\"progress\":50}");
         begin();
         for (int i = 0; i < 3; i++)
-            hf_said_feed(&said, line, len + 1);
+            hf_program_said_feed(&said, line, len + 1);
         for (size_t at = 0; at < len + 1; at += 1000)
-            hf_said_feed(&said, line + at, len + 1 - at < 1000 ? len + 1 - at : 1000);
+            hf_program_said_feed(&said, line + at,
+                                 len + 1 - at < 1000 ? len + 1 - at : 1000);
         feed("{\"progress\":60}\n");
         assert_int_equal(h.news, more == 0 ? 5 : 1);
         assert_int_equal(h.n_faults, more == 0 ? 0 : 1);
-        hf_said_end(&said);
-        hf_said_done(&said);
+        hf_program_said_end(&said);
+        hf_program_said_done(&said);
     }
 }
 
@@ -231,22 +232,22 @@ static void at_the_end_only_a_verdict_may_lack_its_newline(void **state)
     begin();
     feed("{\"progress\":40}\n{\"verdict\":\"done\",\"result\":7}");
     assert_false(said.verdict.has_verdict);
-    hf_said_end(&said);
+    hf_program_said_end(&said);
     assert_true(said.verdict.has_verdict);
     assert_int_equal(said.result_len, 1);
     assert_int_equal(h.n_faults, 0);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
     static const char *const torn[] = {"{\"progress\":50}", "{\"checkpoint\":\"7\"}",
                                        "{\"verdict\":\"dea", "{\"error\":\"x\"}"};
     for (size_t i = 0; i < HF_COUNT(torn); i++) {
         begin();
         feed(torn[i]);
-        hf_said_end(&said);
+        hf_program_said_end(&said);
         assert_string_equal(h.text, "");
         assert_false(said.verdict.has_verdict);
         assert_string_equal(said.verdict.error, "");
         assert_int_equal(h.n_faults, 1);
-        hf_said_done(&said);
+        hf_program_said_done(&said);
     }
 }
 
@@ -265,12 +266,12 @@ static void what_is_too_large_is_left_out_and_the_rest_counts(void **state)
     feed(line);
     (void)snprintf(line, sizeof line, "{\"checkpoint\":\"%.4096s\"}\n", fill);
     feed(line);
-    hf_said_end(&said);
+    hf_program_said_end(&said);
     assert_true(said.verdict.has_verdict);
     assert_int_equal(said.result_len, 1); /* the earlier one */
     assert_memory_equal(h.text, "p90 nn cxxx", 11);
     assert_int_equal(h.n_faults, 2);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
 }
 
 static void standard_output_is_the_result_if_the_lines_name_none(void **state)
@@ -278,26 +279,26 @@ static void standard_output_is_the_result_if_the_lines_name_none(void **state)
     (void)state;
     static char much[HF_PROGRAM_RESULT_MAX + 1];
     begin();
-    hf_said_output(&said, "a\0", 2);
-    hf_said_output(&said, "b\n", 2);
-    hf_said_end(&said);
+    hf_program_said_output(&said, "a\0", 2);
+    hf_program_said_output(&said, "b\n", 2);
+    hf_program_said_end(&said);
     assert_int_equal(said.result_len, 4);
     assert_memory_equal(said.result, "a\0b\n", 4);
     assert_false(said.result_is_json);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
     begin();
-    hf_said_output(&said, much, sizeof much - 1);
-    hf_said_output(&said, "x", 1);
-    hf_said_end(&said);
+    hf_program_said_output(&said, much, sizeof much - 1);
+    hf_program_said_output(&said, "x", 1);
+    hf_program_said_end(&said);
     assert_null(said.result); /* not a part of it */
     assert_int_equal(h.n_faults, 1);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
     begin();
-    hf_said_output(&said, "noise", 5);
+    hf_program_said_output(&said, "noise", 5);
     feed("{\"result\":7}\n");
-    hf_said_end(&said);
+    hf_program_said_end(&said);
     assert_int_equal(said.result_len, 1);
-    hf_said_done(&said);
+    hf_program_said_done(&said);
 }
 
 int main(void)

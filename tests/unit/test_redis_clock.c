@@ -15,11 +15,8 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "tests/support/seed.h"
-#include "worker/redis_clock.h"
+#include "worker/node/site.h"
 #include "worker/report.h"
-#include "worker/shared.h"
-#include "worker/site.h"
-#include "worker/waking.h"
 
 enum { US = 1000, MS = 1000 * US };
 
@@ -31,11 +28,13 @@ static int64_t redis_minus_boot_ns;
 static int verified;
 static int64_t jumped_by;
 
-void hf_check_at(hf_site *at, uint64_t at_ns)
+static void on_clock_back(hf_site *at)
 {
     (void)at;
-    check_at_ns = at_ns;
+    check_at_ns = hf_boot_ns();
 }
+
+static const hf_site_hooks hooks = {.on_clock_back = on_clock_back};
 
 int clock_gettime(clockid_t clock, struct timespec *out)
 {
@@ -52,10 +51,10 @@ void hf_watchdog_verify(hf_watchdog *watchdog)
     verified++;
 }
 
-void hf_report(hf_worker *worker, hf_log_level level, const char *message,
-               const hf_log_field *fields, size_t n)
+static void on_log(hf_log_level level, const char *message, const hf_log_field *fields,
+                   size_t n, void *arg)
 {
-    (void)worker, (void)level, (void)message, (void)n;
+    (void)level, (void)message, (void)n, (void)arg;
     jumped_by = fields[0].number;
 }
 
@@ -71,13 +70,13 @@ static void ask(uint64_t there_ns, uint64_t back_ns)
     boot_ns += there_ns;
     int64_t now_ms = redis_us() / 1000;
     boot_ns += back_ns;
-    hf_clock_read(&site, now_ms, sent_ns);
+    hf_site_clock_read(&site, now_ms, sent_ns);
 }
 
 static int up(void **state)
 {
     (void)state;
-    w = (hf_worker){.opts = {0}};
+    w = (hf_worker){.hooks = &hooks, .opts.log = on_log};
     site = (hf_site){.worker = &w};
     check_at_ns = 0;
     w.opts.lease_ms = 10000;
@@ -101,10 +100,10 @@ static void before_the_first_answer_it_is_not_known(void **state)
 {
     (void)state;
     assert_int_equal(hf_server_now(site.redis), 0);
-    assert_int_equal(hf_clock_not_after(&site), 0);
+    assert_int_equal(hf_site_not_after(&site), 0);
     ask(MS, MS);
     assert_true(hf_server_now(site.redis) > 0);
-    assert_int_equal(hf_clock_not_after(&site), hf_server_now(site.redis) + 1000);
+    assert_int_equal(hf_site_not_after(&site), hf_server_now(site.redis) + 1000);
     assert_int_equal(verified, 0);
 }
 

@@ -15,31 +15,30 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "tests/support/seed.h"
-#include "worker/confirm.h"
-#include "worker/leader.h"
-#include "worker/marks.h"
-#include "worker/pool.h"
-#include "worker/queues.h"
-#include "worker/readings.h"
-#include "worker/redis_clock.h"
+#include "worker/node/sites.h"
+#include "worker/outbox.h"
+#include "worker/queues/bundle.h"
+#include "worker/queues/queues.h"
+#include "worker/queues/shards.h"
 #include "worker/report.h"
-#include "worker/result.h"
-#include "worker/running.h"
-#include "worker/running_state.h"
+#include "worker/run/notes.h"
+#include "worker/run/result.h"
+#include "worker/runner/leader.h"
+#include "worker/runner/runner.h"
+#include "worker/runner/state.h"
+#include "worker/runner/threads.h"
 #include "worker/schedules.h"
-#include "worker/shared.h"
-#include "worker/verdicts.h"
-#include "worker/waking.h"
-#include "worker/waking_state.h"
+#include "worker/source/claim.h"
+#include "worker/source/readings.h"
 
 enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
 
 static hf_worker w;
-static hf_waking waking;
+static hf_queues queues;
 static hf_site site, elsewhere;
 static hf_bundle bundle;
 static hf_server redis;
-static hf_running running;
+static hf_runner runner;
 static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
 static uint64_t trip_ns;
@@ -64,7 +63,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 {
     (void)client, (void)queue;
     hf_served *served = arg;
-    assert_true(hf_queue_is(served->state, HF_Q_CLAIMABLE));
+    assert_true(hf_claim_state_is(served->state, HF_Q_CLAIMABLE));
     if ((int)served->slot == unsent)
         return HF_NOMEM;
     asked[served->slot] = *args;
@@ -91,10 +90,10 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
     return HF_CONN;
 }
 
-hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
+hf_err hf_op_peek(hf_client *client, const hf_queue *const *list, size_t n,
                   hf_answer_cb cb, void *arg)
 {
-    (void)client, (void)queues, (void)cb, (void)arg;
+    (void)client, (void)list, (void)cb, (void)arg;
     looks += n;
     return HF_CONN;
 }
@@ -178,14 +177,14 @@ hf_run *hf_run_pop(hf_run_list *list)
     return run;
 }
 
-void hf_verdict_release(hf_run *run)
+void hf_outbox_release(hf_run *run)
 {
     released[run->served->slot]++;
     run->worker->held--;
     free(run);
 }
 
-void hf_verdict_finish(hf_run *run)
+void hf_outbox_finish(hf_run *run)
 {
     begun[run->served->slot]++;
     begun_all++;
@@ -193,33 +192,33 @@ void hf_verdict_finish(hf_run *run)
     free(run);
 }
 
-void hf_verdict_cancel(hf_run *run)
+void hf_outbox_cancel(hf_run *run)
 {
-    hf_verdict_release(run);
+    hf_outbox_release(run);
 }
 
-void hf_verdict_put_back(hf_run *run, int64_t delay_ms)
+void hf_outbox_put_back(hf_run *run, int64_t delay_ms)
 {
     assert_true(delay_ms > 0);
-    hf_verdict_release(run);
+    hf_outbox_release(run);
 }
 
 /* ---- threads ---- */
 
-void hf_pool_push(hf_pool *threads, hf_run_list *list)
+void hf_threads_push(hf_threads *threads, hf_run_list *list)
 {
     (void)threads;
     for (hf_run *run; (run = hf_run_pop(list)) != NULL;)
         hf_run_push(&pool, run);
 }
 
-bool hf_leader_take(hf_worker *worker, hf_run_list *list)
+bool hf_leader_keep_one(hf_worker *worker, hf_run_list *list)
 {
     (void)worker, (void)list;
     return false;
 }
 
-void hf_pool_collect(hf_pool *threads, hf_run_list *out)
+void hf_threads_collect(hf_threads *threads, hf_run_list *out)
 {
     (void)threads;
     *out = ended;
@@ -227,7 +226,8 @@ void hf_pool_collect(hf_pool *threads, hf_run_list *out)
 }
 
 /* None of them was begun. */
-void hf_pool_take_back(hf_pool *threads, uint64_t claimed_before_ns, hf_run_list *out)
+void hf_threads_take_back(hf_threads *threads, uint64_t claimed_before_ns,
+                          hf_run_list *out)
 {
     (void)threads, (void)claimed_before_ns;
     *out = pool;
@@ -270,50 +270,46 @@ bool hf_cluster_is_plain(const hf_cluster *cluster)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
         hf_bytes *why)
-NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
-NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
+NOTHING(hf_threads_allow, hf_threads *threads, uint32_t n)
+NOTHING(hf_threads_running, hf_threads *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
 NOTHING(hf_site_unserved, hf_site *at, hf_err err, const char *detail)
-NOTHING(hf_bundle_open, hf_bundle *b, hf_site *at, hf_served *only)
-NOTHING(hf_bundle_move, hf_bundle *b, hf_site *at)
-NOTHING(hf_bundle_end, hf_bundle *b)
 NOTHING(hf_watchdog_verify, hf_watchdog *watchdog)
 NOTHING(hf_site_pause, hf_site *at, hf_err err)
 NOTHING(hf_leader_expect, hf_worker *worker)
-NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
 NOTHING(hf_site_refused, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
         const hf_log_field *fields, size_t n)
-NOTHING(hf_confirm_claim, hf_served *served, hf_bytes fence)
 NOTHING(hf_schedules_told, hf_served *served, const hf_reply *ticks, int64_t now_ms)
-NOTHING(hf_clock_read, hf_site *at, int64_t now_ms, uint64_t sent_ns)
-NOTHING(hf_report_run, hf_worker *worker, const hf_run *run, const char *outcome)
+NOTHING(hf_site_clock_read, hf_site *at, int64_t now_ms, uint64_t sent_ns)
+NOTHING(hf_run_report, hf_worker *worker, const hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
         const char *key, const char *text)
-NOTHING(hf_verdict_unreadable, hf_run *run)
-NOTHING(hf_verdict_no_handler, hf_run *run)
+NOTHING(hf_outbox_unreadable, hf_run *run)
+NOTHING(hf_outbox_no_handler, hf_run *run)
 NOTHING(hf_run_choose, hf_run *run)
 NOTHING(hf_run_forget, hf_run *run)
 NOTHING(hf_leader_close, hf_worker *worker)
 NOTHING(hf_leader_run, hf_worker *worker)
-NOTHING(hf_leader_turned, hf_worker *worker)
-NOTHING(hf_pool_join, hf_pool *threads)
-NOTHING(hf_pool_free, hf_pool *threads)
+NOTHING(hf_leader_turned, hf_worker *worker, bool idle)
+NOTHING(hf_client_close, hf_client *client, void (*cb)(void *), void *arg)
+NOTHING(hf_site_confirm, hf_site *at, hf_confirm *confirm,
+        void (*cb)(void *, hf_err, const char *), void *arg)
+NOTHING(hf_site_confirm_report, hf_site *at, hf_err err, const char *detail)
+NOTHING(hf_threads_join, hf_threads *threads)
+NOTHING(hf_threads_free, hf_threads *threads)
 NOTHING(hf_programs_close, hf_programs *programs, void (*cb)(void *), void *arg)
 NOTHING(hf_run_ask_to_stop, hf_run *run)
 NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
-NOTHING(hf_marks_log, hf_run *run, const void *bytes, size_t len)
-NOTHING(hf_marks_progress, hf_run *run, const uint32_t *percent, const char *note)
+NOTHING(hf_notes_on_output, void *run, const char *bytes, size_t len, void *worker)
+NOTHING(hf_notes_on_news, void *run, const hf_program_news *news, void *worker)
+NOTHING(hf_run_on_line, void *run, int stream, const char *text, size_t len, void *worker)
+NOTHING(hf_run_on_denied, void *run, void *worker)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
 NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
 
 hf_err hf_result_set(hf_run *run, const void *bytes, size_t len, bool is_json)
-{
-    return HF_OK;
-}
-
-hf_err hf_run_set_checkpoint(hf_run *run, const void *bytes, size_t len)
 {
     return HF_OK;
 }
@@ -328,7 +324,7 @@ int64_t hf_server_now(hf_server *server)
     return 1;
 }
 
-int64_t hf_clock_not_after(const hf_site *at)
+int64_t hf_site_not_after(const hf_site *at)
 {
     return 0;
 }
@@ -343,13 +339,18 @@ void hf_readings_expect(hf_bundle *b)
     (void)b;
 }
 
-hf_err hf_leader_open(hf_worker *worker)
+hf_run *hf_run_next_event(hf_worker *worker, unsigned *events)
+{
+    return NULL;
+}
+
+hf_err hf_leader_open(hf_worker *worker, void (*after)(hf_worker *))
 {
     return HF_OK;
 }
 
-hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
-                   void (*returned)(void *arg), void *arg)
+hf_err hf_threads_new(hf_threads **out, uint32_t threads, void (*work)(hf_run *run),
+                      void (*returned)(void *arg), void *arg)
 {
     return HF_NOMEM;
 }
@@ -360,7 +361,7 @@ hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
     return HF_NOMEM;
 }
 
-hf_run *hf_run_shadow(hf_run *run)
+hf_run *hf_run_stand_in(hf_run *run)
 {
     return NULL;
 }
@@ -399,7 +400,7 @@ uint64_t hf_lease_deadline_ns(const hf_lease *lease)
 
 static bool is_claimed(int queue)
 {
-    return hf_queue_is(slots[queue].state, HF_Q_BUSY);
+    return hf_claim_state_is(slots[queue].state, HF_Q_BUSY);
 }
 
 static void answer(int queue, size_t n)
@@ -408,7 +409,7 @@ static void answer(int queue, size_t n)
     assert_true(is_claimed(queue) && n <= asked[queue].max);
     answer_cb(&(hf_answer){.err = HF_OK, .detail = "", .sent_ns = hf_boot_ns()},
               &slots[queue]);
-    hf_running_dispatch(&w);
+    hf_runner_dispatch(&w);
 }
 
 /* So many have run, in the order in which they came. */
@@ -420,7 +421,7 @@ static void run_some(size_t n)
         atomic_store(&run->begun_ns, 1);
         hf_run_push(&ended, run);
     }
-    hf_running_returned(&w);
+    hf_runner_returned(&w);
 }
 
 static uint32_t under_way(int queue)
@@ -465,17 +466,17 @@ static int up(void **state)
     (void)state;
     static const uint32_t weights[QUEUES] = {6, 3, 1};
     memset(&w, 0, sizeof w);
-    memset(&waking, 0, sizeof waking);
-    w.wake = &waking;
+    memset(&queues, 0, sizeof queues);
+    w.queues = &queues;
     site = (hf_site){.worker = &w, .redis = &redis};
     elsewhere = site;
     w.sites[w.n_sites++] = &site;
     w.sites[w.n_sites++] = &elsewhere;
     bundle = (hf_bundle){.site = &site};
-    waking.bundles = &bundle;
-    waking.n_bundles = 1;
-    memset(&running, 0, sizeof running);
-    w.running = &running;
+    queues.bundles = &bundle;
+    queues.n_bundles = 1;
+    memset(&runner, 0, sizeof runner);
+    w.runner = &runner;
     memset(slots, 0, sizeof slots);
     memset(begun, 0, sizeof begun);
     memset(released, 0, sizeof released);
@@ -486,10 +487,11 @@ static int up(void **state)
     w.opts.concurrency = SLOTS;
     w.opts.lease_ms = 10000;
     w.phase = HF_SERVING;
+    w.serving = true;
     for (int i = 0; i < QUEUES; i++) {
         slots[i] = (hf_served){.worker = &w,
                                .site = &site,
-                               .asked_site = &site,
+                               .claim.site = &site,
                                .bundle = &bundle,
                                .slot = (size_t)i,
                                .whole = &slots[i].own,
@@ -498,8 +500,8 @@ static int up(void **state)
                                        .index = (size_t)i,
                                        .weight = weights[i]},
                                .state = HF_Q_READY};
-        waking.served[waking.n_served++] = &slots[i];
-        waking.wholes[waking.n_wholes++] = &slots[i].own;
+        queues.served[queues.n_served++] = &slots[i];
+        queues.wholes[queues.n_wholes++] = &slots[i].own;
     }
     pthread_mutex_init(&w.stop_lock, NULL);
     return 0;
@@ -610,7 +612,7 @@ static void what_others_may_take_first_is_left_to_the_baton(void **state)
     assert_true(hf_queues_quiet(&w)); /* so it blocks */
     hf_claim_pump(&w);
     assert_int_equal(under_way(A) + under_way(B) + under_way(C), 0);
-    hf_queue_on(&slots[B], HF_E_BATON);
+    hf_queue_apply(&slots[B], HF_E_BATON);
     assert_false(hf_queues_quiet(&w));
     hf_claim_pump(&w);
     assert_true(under_way(A) > 0 && under_way(B) > 0);
@@ -639,15 +641,15 @@ static void a_worker_about_to_block_does_not_look(void **state)
 static void a_claim_waits_for_verdicts_only_while_all_slots_have_work(void **state)
 {
     (void)state;
-    running.mean_run_ns = 1000;
+    runner.mean_run_ns = 1000;
     assert_false(hf_claim_can_wait(&w));
     hf_claim_pump(&w);
     answer_all();
-    assert_true(running.c_out > SLOTS);
+    assert_true(runner.c_out > SLOTS);
     assert_true(hf_claim_can_wait(&w));
-    run_some(running.c_out - SLOTS);
+    run_some(runner.c_out - SLOTS);
     assert_false(hf_claim_can_wait(&w));
-    assert_true(hf_running_wanted(&w) > 0); /* there is something to claim */
+    assert_true(hf_runner_wanted(&w) > 0); /* there is something to claim */
     run_some(w.held);
 }
 
@@ -661,7 +663,7 @@ static void take_back(const hf_served *served)
             hf_run_push(&others, run);
         }
     }
-    hf_running_tick(&w);
+    hf_runner_tick(&w);
     assert_int_equal(pool.n, 0);
     pool = others;
 }
@@ -672,7 +674,7 @@ static void what_was_not_started_costs_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        running.mean_run_ns = RUN_MS * 1e6;
+        runner.mean_run_ns = RUN_MS * 1e6;
         hf_claim_pump(&w);
         answer_all();
         if (i % 2 == 0)
@@ -706,10 +708,10 @@ static void a_late_answer_keeps_no_slot_from_others(void **state)
     slots[B].state = slots[C].state = HF_Q_IDLE;
     hf_claim_pump(&w);
     assert_int_equal(under_way(A), SLOTS);
-    hf_queue_on(&slots[B], HF_E_BATON);
+    hf_queue_apply(&slots[B], HF_E_BATON);
     hf_claim_pump(&w);
     assert_false(is_claimed(B));
-    slots[A].asked_ns -= 200 * HF_MS_NS;
+    slots[A].claim.sent_ns -= 200 * HF_MS_NS;
     hf_claim_pump(&w);
     assert_int_equal(under_way(B), SLOTS);
     answer_all();
@@ -725,7 +727,7 @@ static void make_one_queue_of_them(void)
     for (int i = A; i < QUEUES; i++)
         slots[i].whole = &slots[A].own;
     slots[A].own.n_members = QUEUES;
-    waking.n_wholes = 1;
+    queues.n_wholes = 1;
 }
 
 static void members_take_turns_with_whole_claims(void **state)
@@ -746,10 +748,10 @@ static void a_member_whose_baton_came_is_claimed_beside_others(void **state)
 {
     (void)state;
     make_one_queue_of_them();
-    running.mean_run_ns = 1000;
+    runner.mean_run_ns = 1000;
     hf_claim_pump(&w);
     assert_true(is_claimed(A) && !is_claimed(B) && !is_claimed(C));
-    hf_queue_on(&slots[C], HF_E_BATON);
+    hf_queue_apply(&slots[C], HF_E_BATON);
     hf_claim_pump(&w);
     assert_true(is_claimed(C) && !is_claimed(B));
 }
@@ -759,7 +761,7 @@ static void each_site_has_a_claim_of_the_queue_under_way(void **state)
     (void)state;
     make_one_queue_of_them();
     slots[C].site = &elsewhere;
-    running.mean_run_ns = 1000;
+    runner.mean_run_ns = 1000;
     hf_claim_pump(&w);
     assert_true(is_claimed(A) && !is_claimed(B) && is_claimed(C));
     answer(A, asked[A].max);
@@ -781,7 +783,7 @@ static void no_small_claim_leaves_beside_a_large_one(void **state)
     assert_true(is_claimed(B));
     run_some(1);
     hf_claim_pump(&w);
-    assert_true(hf_running_wanted(&w) > under_way(B) && !is_claimed(C));
+    assert_true(hf_runner_wanted(&w) > under_way(B) && !is_claimed(C));
     answer(B, asked[B].max);
     run_some(SLOTS);
     hf_claim_pump(&w);

@@ -1,0 +1,253 @@
+/* heartbeat.c - worker/heartbeat.h. The heartbeat is in Redis; the pulse is a counter for
+ * a supervisor of this process.
+ *
+ * The pulse rises when Redis has answered a claim or a check and the loop came round. An
+ * idle worker claims nothing, but its waits end with a check; and a timer always leads to
+ * one (wake.c). */
+#include "worker/heartbeat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "worker/node/site.h"
+#include "worker/queues/queues.h"
+#include "worker/report.h"
+#include "worker/runner/runner.h"
+#include "worker/worker.h"
+
+/* ---- the heartbeat ---- */
+
+enum {
+    BEAT_MS = 10000, /* heartbeats, which hold for three */
+    SLOTS_MS = 1000, /* at least between two of them, when slots become busy or free */
+    JSON_MAX = 32 << 10,
+    END_ROOM = 32
+};
+
+typedef struct hf_heartbeat {
+    uv_timer_t timer;
+    bool beating, beat_again; /* a heartbeat is under way; another one follows */
+    hf_err beat_refused;      /* why, as it was logged last */
+    const char *shown;        /* the state that was shown last; NULL: none */
+    uint32_t shown_running;   /* and how many jobs ran */
+    uint64_t sent_ns;         /* the last one */
+    bool soon;                /* the timer comes before its time */
+    int64_t started_ms;       /* Redis's clock */
+    _Atomic uint64_t pulse;
+    _Atomic uint32_t running_now;
+} hf_heartbeat;
+
+static const char *state_of(const hf_worker *w)
+{
+    if (w->phase != HF_SERVING)
+        return "stopping";
+    return w->quiet ? "quiet" : "serving";
+}
+
+/* Names are [A-Za-z0-9._:-]: nothing needs escaping. False: some did not fit. */
+static bool add_types(const hf_worker *w, hf_buf *json)
+{
+    for (size_t i = 0; i < w->n_handlers; i++) {
+        const char *type = w->handlers[i]->type;
+        if (json->len + HF_ID_SIZE + END_ROOM > JSON_MAX)
+            return false;
+        hf_buf_printf(json, "%s\"%s\"", i == 0 ? "" : ",", type);
+    }
+    return true;
+}
+
+static void write_json(const hf_worker *w, hf_buf *json)
+{
+    int64_t now_ms = hf_server_now(w->registry->redis);
+    hf_buf_printf(json,
+                  "{\"v\":1,\"id\":\"%s\",\"host\":\"%s\",\"pid\":%ld,"
+                  "\"version\":\"" HOLDFAST_VERSION "\",\"state\":\"%s\","
+                  "\"concurrency\":%u,\"running\":%u,\"started_ms\":%lld,"
+                  "\"now_ms\":%lld,\"queues\":[",
+                  w->id, w->host, (long)getpid(), state_of(w), w->opts.concurrency,
+                  hf_runner_now(w), (long long)w->heartbeat->started_ms,
+                  (long long)now_ms);
+    for (size_t i = 0; i < hf_queues_wholes(w); i++)
+        hf_buf_printf(json, "%s\"%s\"", i == 0 ? "" : ",",
+                      hf_queue_whole_name(hf_queues_whole(w, i)));
+    hf_buf_text(json, "],\"types\":[");
+    bool all = add_types(w, json);
+    hf_buf_text(json, all ? "]}" : "],\"types_cut\":true}");
+}
+
+/* Without heartbeats `holdfast worker list` takes this worker for one that went silent. A
+ * connection that is away is logged elsewhere. */
+static void report_refusal(hf_worker *w, const hf_answer *answer)
+{
+    hf_err err = answer->err;
+    if (err == HF_MOVED || err == HF_UNSERVED)
+        hf_site_unserved(w->registry, HF_UNSERVED, answer->detail);
+    if (err == HF_MOVED || err == HF_UNSERVED || err == HF_UNSURE || err == HF_NOSCRIPT ||
+        err == HF_CLOSED || err == HF_CONN || err == HF_TIMEOUT)
+        return;
+    if (err != HF_OK && err != w->heartbeat->beat_refused)
+        hf_report_text(w, HF_LOG_WARN, "Redis refuses the heartbeat", "error",
+                       answer->detail);
+    else if (err == HF_OK && w->heartbeat->beat_refused != HF_OK)
+        hf_report_text(w, HF_LOG_INFO, "Redis takes the heartbeat again", NULL, NULL);
+    w->heartbeat->beat_refused = err;
+}
+
+/* One that Redis did not know the script of is sent again: by now it has it. So is one
+ * that was overtaken. */
+static void on_beat(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    w->heartbeat->beating = false;
+    if (w->phase != HF_ENDED)
+        report_refusal(w, answer);
+    if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->heartbeat->beat_again))
+        hf_heartbeat_send(w);
+}
+
+static void on_time(const hf_answer *answer, void *arg)
+{
+    hf_site *site = arg;
+    int64_t now_ms;
+    if (hf_time_read(answer, &now_ms) != HF_OK || site->worker->phase == HF_ENDED)
+        return;
+    hf_site_clock_read(site, now_ms, answer->sent_ns);
+    hf_heartbeat_send(site->worker);
+}
+
+/* No claim and no check tells the time of a site without queues: the heartbeat needs it.
+ */
+static void learn_time(hf_site *site)
+{
+    const hf_worker *w = site->worker;
+    if (site != w->registry || !hf_site_ready(site) || hf_server_now(site->redis) != 0)
+        return;
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        if (hf_queues_at(w, i)->site == site)
+            return;
+    if (hf_redis_time(site->client, on_time, site) != HF_OK)
+        return; /* the next heartbeat asks again */
+}
+
+void hf_heartbeat_send(hf_worker *w)
+{
+    w->heartbeat_due = false;
+    hf_site *site = w->registry;
+    hf_buf json;
+    w->heartbeat->beat_again = w->heartbeat->beating;
+    learn_time(site);
+    if (w->heartbeat->beating || !hf_site_ready(site) || hf_server_now(site->redis) == 0)
+        return;
+    if (w->heartbeat->started_ms == 0)
+        w->heartbeat->started_ms = hf_server_now(site->redis);
+    w->heartbeat->shown = state_of(w);
+    w->heartbeat->shown_running = hf_runner_now(w);
+    w->heartbeat->sent_ns = hf_boot_ns();
+    hf_buf_init(&json, JSON_MAX);
+    write_json(w, &json);
+    if (hf_buf_err(&json) == HF_OK &&
+        hf_op_heartbeat(site->client, w->ns, w->id, json.data, 3 * BEAT_MS, on_beat, w) ==
+            HF_OK)
+        w->heartbeat->beating = true;
+    hf_buf_done(&json);
+}
+
+static void on_beat_timer(uv_timer_t *timer)
+{
+    hf_worker *w = timer->data;
+    w->heartbeat->soon = false;
+    hf_heartbeat_send(w);
+}
+
+/* `holdfast worker list` shows the slots that are busy: now if the last heartbeat is old,
+ * else in a moment. */
+static void show_slots(hf_worker *w)
+{
+    hf_heartbeat *b = w->heartbeat;
+    uint64_t next_ns = b->sent_ns + SLOTS_MS * HF_MS_NS, now = hf_boot_ns();
+    if (b->soon || b->shown == NULL || w->phase == HF_ENDED)
+        return;
+    if (now >= next_ns) {
+        hf_heartbeat_send(w);
+        return;
+    }
+    b->soon = true;
+    uv_update_time(&w->loop);
+    uv_timer_start(&b->timer, on_beat_timer, (next_ns - now) / HF_MS_NS + 1, BEAT_MS);
+}
+
+/* ---- the pulse ---- */
+
+/* The first time it means that each queue was asked for jobs, unless this worker wants
+ * none: it may be full with those of the first. */
+static bool has_looked(const hf_worker *w)
+{
+    return w->phase != HF_SERVING || w->quiet || hf_runner_slots(w) == 0 ||
+           hf_queues_all_claimed(w);
+}
+
+static bool is_watched(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_sites; i++)
+        if (hf_site_watched(w->sites[i]))
+            return true;
+    return false;
+}
+
+void hf_heartbeat_turn(hf_worker *w)
+{
+    uint32_t running = hf_runner_now(w);
+    atomic_store(&w->heartbeat->running_now, running);
+    if (w->heartbeat_due ||
+        (w->phase != HF_STARTING && w->heartbeat->shown != state_of(w)))
+        hf_heartbeat_send(w); /* the first one as soon as Redis's time is known */
+    else if (running != w->heartbeat->shown_running)
+        show_slots(w);
+    if (!w->heard || !is_watched(w))
+        return;
+    w->heard = false;
+    if (atomic_load(&w->heartbeat->pulse) > 0 || has_looked(w))
+        atomic_fetch_add(&w->heartbeat->pulse, 1);
+}
+
+hf_err hf_heartbeat_new(hf_worker *w)
+{
+    w->heartbeat = calloc(1, sizeof *w->heartbeat);
+    return w->heartbeat == NULL ? HF_NOMEM : HF_OK;
+}
+
+void hf_heartbeat_free(hf_worker *w)
+{
+    free(w->heartbeat);
+    w->heartbeat = NULL;
+}
+
+void hf_heartbeat_open(hf_worker *w)
+{
+    uv_timer_init(&w->loop, &w->heartbeat->timer);
+    w->heartbeat->timer.data = w;
+}
+
+void hf_heartbeat_close(hf_worker *w)
+{
+    if (!uv_is_closing((uv_handle_t *)&w->heartbeat->timer))
+        uv_close((uv_handle_t *)&w->heartbeat->timer, NULL);
+}
+
+void hf_heartbeat_start(hf_worker *w)
+{
+    uv_timer_start(&w->heartbeat->timer, on_beat_timer, BEAT_MS, BEAT_MS);
+}
+
+uint64_t hf_worker_pulse(const hf_worker *w)
+{
+    return atomic_load(&w->heartbeat->pulse);
+}
+
+uint32_t hf_worker_running(const hf_worker *w)
+{
+    return atomic_load(&w->heartbeat->running_now);
+}

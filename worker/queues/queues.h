@@ -1,0 +1,194 @@
+/* queues.h - the queues that a worker serves: their settings, their states, their slots.
+ *
+ * A queue of the plan is a whole, with a name, a weight and limits. Its members are what
+ * the worker claims from: each has keys with a prefix of its own, a state, a slot and a
+ * site. The first member has the queue's own keys; the others are its shards (shards.h).
+ *
+ * The worker backs off from a queue when Redis refuses a request because of that queue (a
+ * key of another type, no permission for its keys), longer each time until a request is
+ * answered; the other queues go on. After an error of Redis itself (it loads, it is full,
+ * it is a replica) all queues wait: hf_site_refused().
+ *
+ * Belongs to the loop, but for `queue` and `slot`, which other threads may read while a
+ * job of the queue is held. */
+#ifndef HF_WORKER_QUEUES_QUEUES_H
+#define HF_WORKER_QUEUES_QUEUES_H
+
+#include "worker/node/site.h"
+#include "worker/queues/claim_state.h"
+
+/* A queue of the plan. It lives as long as its first member. */
+struct hf_whole {
+    hf_served *members; /* by next_member */
+    size_t n_members;   /* also those that are leaving */
+    size_t index;       /* its place among those that are served */
+    uint32_t weight;
+    hf_worker_queue limits; /* its text is not used */
+    char on_dead[HF_ID_SIZE];
+    bool new_limits;      /* Redis did not know them: that has to be logged */
+    double credit;        /* jobs by weight that the others had and it did not; <= 0 */
+    hf_served *turn;      /* the member that is claimed next; NULL: none can be */
+    uint32_t under_way;   /* jobs, of the claims of its members */
+    bool busy;            /* one of these will probably bring something */
+    unsigned n_shards;    /* as Redis told; 0: it is not divided */
+    uint32_t told_shards; /* so many were wanted, and it was logged that they are not */
+    bool unserved;        /* it was logged that they cannot be served */
+};
+
+/* A member of a queue that is served, and what is known of it. */
+struct hf_served {
+    hf_worker *worker;
+    hf_whole *whole;
+    hf_served *next_member;
+    hf_whole own;            /* of a first member: its whole */
+    unsigned shard;          /* of another one: which shard it is, from 0 */
+    _Atomic(hf_site *) site; /* where its keys are */
+    unsigned key_slot;       /* of its keys, in a cluster */
+    hf_bundle *bundle;       /* the queues that it shares requests with */
+    hf_queue queue;
+    hf_claim_state state;
+    hf_debt debt;
+    size_t slot;       /* its place in memory, and its group with the watchdog */
+    size_t runs;       /* jobs that are held */
+    unsigned requests; /* looks, checks and registrations under way that name it */
+    uint64_t no_crash_until_ns; /* since it moved: no crash is counted */
+
+    struct {
+        hf_site *site;     /* that was asked; also about what became of a lost claim */
+        uint32_t asked;    /* jobs, by the claim under way */
+        uint64_t sent_ns;  /* when that one was sent */
+        uint64_t number;   /* of the last one */
+        int64_t not_after; /* of the last one */
+        int64_t due_ms;    /* of the baton for which the claim under way is made; or 0 */
+        uint64_t lost_ns;  /* IN_DOUBT: since when */
+        uint64_t alive_at_ns; /* then a claim says that this worker lives */
+        bool was_answered;    /* once at least */
+        double credit;        /* jobs that the other members had and it did not; <= 0 */
+    } claim;
+
+    struct {
+        int64_t timer_ms; /* the owned baton's time on Redis's clock; 0: none */
+        int64_t due_ms;   /* of the baton that has come since the last claim; 0: none, or
+                             it was given back */
+        hf_reading reading; /* of its clock, to be shown; "": no lease runs there */
+    } wake;
+
+    struct {
+        bool done;          /* Redis knows of it, of its limits, and of what tells of its
+                               deaths */
+        bool present;       /* Redis knows that this worker serves it */
+        bool schedules_put; /* Redis knows the schedules of the file (schedules.c) */
+        uint64_t kept_ns;   /* when it was last told that the file names them */
+        unsigned puts;      /* requests for them under way */
+        hf_err puts_err;    /* why one of these failed; HF_OK: none has */
+        bool reckoning;     /* a request about ticks is under way */
+        bool reckon_again;  /* others became due meanwhile */
+    } registration;
+
+    struct {
+        uint64_t until_ns; /* nothing is asked of it; 0: it may be */
+        uint32_t ms;       /* the last one; 0: it was answered since */
+        hf_err refused;    /* why, as it was logged last */
+        uint32_t moves;    /* nodes that did not have it, in a row */
+    } backoff;
+};
+
+struct hf_queues {
+    hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
+    size_t n_slots;   /* behind these none is used */
+    hf_whole *wholes[HF_QUEUES_MAX]; /* the queues that are served, in their order */
+    size_t n_wholes;
+    hf_served *served[HF_SLOTS_MAX]; /* and their members */
+    size_t n_served;
+    uint64_t first_number; /* no claim of a queue that has left had a higher one */
+    hf_bundle *bundles; /* owned; a single one, or one for each slot. NULL: it has never
+                           run */
+    size_t n_bundles;
+    uv_timer_cb on_look; /* of the bundles' timers */
+};
+
+/* ---- one queue ---- */
+
+bool hf_queue_is(const hf_served *served, unsigned traits); /* one of them at least */
+void hf_queue_apply(hf_served *served, hf_queue_event event);
+void hf_queue_debt(hf_served *served, hf_debt_event event);
+
+/* The fields of a log line that name it. Returns how many. */
+size_t hf_queue_fields(const hf_served *served, hf_log_field out[2]);
+bool hf_queue_is_divided(const hf_served *served);    /* its jobs are in its shards */
+bool hf_queue_is_waited_for(const hf_served *served); /* by the blocking call */
+
+void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
+uint32_t hf_queue_backoff_longer(uint32_t ms);      /* than the last time */
+/* This site refused a request. True: because of this queue; else all queues wait, or
+ * another site has it. */
+bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail);
+/* A request that tells Redis of the queue was answered. What could not be written is
+ * written after the next check or reconnect; at once, if Redis only did not know the
+ * script. */
+void hf_queue_registered(hf_served *served, hf_err err, const char *detail);
+
+/* So many jobs of it that were asked for did not come, or did not start: its queue may
+ * have others for them. */
+void hf_queue_refund(hf_served *served, uint32_t n);
+
+/* ---- all of them ---- */
+
+HF_MUSTCHECK hf_err hf_queues_open(hf_worker *w);
+void hf_queues_close(hf_worker *w);
+
+size_t hf_queues_count(const hf_worker *w); /* the members that are served, in order */
+hf_served *hf_queues_at(const hf_worker *w, size_t i);
+
+/* Of all slots, also those of queues that are leaving. The slots stay where they are;
+ * one at or beyond the count is free. */
+size_t hf_queues_slots(const hf_worker *w);
+hf_served *hf_queues_slot(const hf_worker *w, size_t slot);
+size_t hf_queues_room(hf_worker *w);                                 /* free slots */
+hf_served *hf_queues_take_slot(hf_worker *w, const hf_queue *queue); /* one is free */
+
+/* Gives all members their sites. */
+HF_MUSTCHECK hf_err hf_queues_place(hf_worker *w);
+/* Another site has its keys by now. */
+void hf_queue_move(hf_served *served, hf_site *site);
+void hf_queue_come_back(hf_served *served); /* it was gone */
+
+void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
+void hf_queues_recheck(hf_site *site);    /* each of it may have something */
+void hf_queues_drop_timers(hf_worker *w); /* their batons are given back */
+bool hf_queues_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
+/* Each was asked for jobs; but for those of a cluster's node that is away. */
+bool hf_queues_all_claimed(const hf_worker *w);
+/* Some claim's jobs are not known yet. away_too: also if its Redis is away. */
+bool hf_queues_under_way(const hf_worker *w, bool away_too);
+
+/* ---- the queues of the plan ---- */
+
+size_t hf_queues_wholes(const hf_worker *w); /* those that are served, in their order */
+hf_whole *hf_queues_whole(const hf_worker *w, size_t i);
+hf_whole *hf_queues_find(const hf_worker *w, const char *name); /* a leaving one, too */
+const char *hf_queue_whole_name(const hf_whole *whole);
+bool hf_queue_whole_is_gone(const hf_whole *whole); /* a reload took it out */
+
+/* Takes its settings from the plan: a new one (a slot must be free), one that comes back,
+ * or one that is served. */
+hf_whole *hf_queues_put(hf_worker *w, const hf_plan_queue *queue);
+hf_served *hf_queue_add_member(hf_whole *whole,
+                               const hf_queue *queue); /* a slot must be free */
+void hf_queue_whole_leave(hf_whole *whole);
+/* Serves these, in this order, and no others. */
+void hf_queues_order(hf_worker *w, hf_whole *const *list, size_t n);
+
+/* ---- those of a bundle (bundle.h) ---- */
+
+bool hf_queues_quiet_in(const hf_bundle *b); /* nothing to claim, nothing under way */
+/* It has the own keys of a queue that is divided: there are no jobs. */
+bool hf_queues_only_shards_in(const hf_bundle *b);
+void hf_queues_recheck_in(hf_bundle *b); /* each of its queues may have something */
+/* Of a cluster's node: it does not have this queue, or not now. */
+void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err, const char *detail);
+
+/* A reload, or an answer about shards, has changed the queues that are served. */
+void hf_queues_changed(hf_worker *w, bool some_left);
+
+#endif

@@ -1,0 +1,13 @@
+/* routes.h - which site each queue of a cluster has. The table of slots changes: then the
+ * queue moves to another site. Requests that are under way at its old site are answered
+ * there; those without an answer are sent again at the new one. A queue that has been
+ * somewhere stays there until another node serves it. Belongs to the loop. */
+#ifndef HF_WORKER_ROUTES_H
+#define HF_WORKER_ROUTES_H
+
+#include "worker/worker.h"
+
+/* Moves queues to other sites, and closes sites that none needs. */
+void hf_routes_turn(hf_worker *w);
+
+#endif

@@ -1,0 +1,797 @@
+/* runner.c - decides which job starts when.
+ *
+ * `concurrency` slots are shared by C handlers and programs. C jobs go to the threads as
+ * they come, also those claimed ahead: a thread finds its next job without a turn of the
+ * loop. They do not overtake a program that waits for a slot.
+ *
+ * An isolated job (one crash short of being dead) that a C handler takes is started when
+ * this worker holds nothing else but programs that are not isolated, and nothing is
+ * started beside it: if it ends the process, the crash is its own, and it alone is
+ * buried. While it waits nothing else is started, so it waits only for a while and is
+ * then put back for a less busy worker. Each wait lasts at most an eighth of the time
+ * since it was first put back, and it stays away for four times as long. So it takes at
+ * most a fifth of a worker's time, and it runs in the end, however long the other jobs
+ * take.
+ */
+#include "worker/runner/runner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/detail.h"
+#include "base/parent.h"
+#include "worker/node/site.h"
+#include "worker/outbox.h"
+#include "worker/program/env.h"
+#include "worker/program/programs.h"
+#include "worker/program/verdict.h"
+#include "worker/queues/claim_state.h"
+#include "worker/queues/queues.h"
+#include "worker/report.h"
+#include "worker/run/notes.h"
+#include "worker/run/result.h"
+#include "worker/run/run.h"
+#include "worker/runner/leader.h"
+#include "worker/runner/state.h"
+#include "worker/runner/threads.h"
+#include "worker/worker.h"
+
+enum {
+    AHEAD_MAX = 800,     /* jobs claimed ahead */
+    AHEAD_MS = 3,        /* so much work is claimed ahead for each slot */
+    AHEAD_KEEP_MS = 100, /* then a job claimed ahead that has not started is released */
+    ISOLATED_AWAY_MS = 1000, /* an isolated job that could not run alone stays away */
+    ISOLATED_AWAY_MAX_MS = 3600000,
+    KILLED_OUTSIDE_MS = 100, /* our own signal may arrive this long after a program's */
+    BACKOFF_FIRST_MS = 100,
+    BACKOFF_LONGEST_MS = 5000
+};
+
+static bool is_c(const hf_run *run)
+{
+    return run->handler->fn != NULL;
+}
+
+/* How many more could be started now. */
+static size_t free_slots(const hf_worker *w)
+{
+    size_t busy = w->runner->c_out + w->runner->programs_out;
+    return busy < w->opts.concurrency ? w->opts.concurrency - busy : 0;
+}
+
+static bool isolated_waits(const hf_worker *w)
+{
+    for (const hf_run *run = w->runner->waiting.head; run != NULL; run = run->next)
+        if (run->isolated && is_c(run))
+            return true;
+    return false;
+}
+
+/* Programs alone, and the minder is away; or the last program could not be started. */
+static bool cannot_start(const hf_worker *w)
+{
+    return w->runner->spawn_hold_until_ns != 0 ||
+           (w->only_programs &&
+            (w->runner->programs == NULL || !hf_programs_ready(w->runner->programs)));
+}
+
+/* None beside an isolated job: its baton goes to a worker that can claim. */
+uint32_t hf_runner_slots(const hf_worker *w)
+{
+    size_t busy = w->runner->c_out + w->runner->programs_out + w->runner->waiting.n +
+                  w->runner->held_back.n;
+    if (w->runner->exclusive || isolated_waits(w) || cannot_start(w))
+        return 0;
+    return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
+}
+
+/* So much is claimed ahead that no slot waits for a round trip: a few milliseconds of
+ * work. */
+static size_t ahead(const hf_worker *w)
+{
+    if (w->runner->mean_run_ns <= 0)
+        return 0;
+    double n = w->opts.concurrency * (AHEAD_MS * 1e6) / w->runner->mean_run_ns;
+    return n > AHEAD_MAX ? AHEAD_MAX : (size_t)n;
+}
+
+/* Not one by one while many are held: a request should fetch a quarter of what can be
+ * held.
+ */
+uint32_t hf_runner_wanted(const hf_worker *w)
+{
+    size_t target = w->opts.concurrency + ahead(w);
+    size_t have = w->held + w->arriving - w->decided - w->runner->killed_outside.n;
+    if (w->runner->exclusive || have >= target || isolated_waits(w) || cannot_start(w))
+        return 0;
+    size_t want = target - have;
+    if (have > w->opts.concurrency && want * 4 < target)
+        return 0;
+    return (uint32_t)want;
+}
+
+/* ---- programs ---- */
+
+static void learn(hf_worker *w, uint64_t total_ns, size_t n)
+{
+    double mean = (double)total_ns / (double)n;
+    double share = n >= 16 ? 0.5 : (double)n / 32;
+    w->runner->mean_run_ns = w->runner->mean_run_ns <= 0
+                                 ? mean
+                                 : w->runner->mean_run_ns * (1 - share) + mean * share;
+}
+
+/* Even before the loop has come to it. */
+static bool is_told_to_stop(const hf_worker *w)
+{
+    return w->phase != HF_SERVING || atomic_load(&w->stops) > 0;
+}
+
+/* The minder asks a program to end before its lease does: that Redis was away is not the
+ * program's fault, also when the renewal has come just then. While renewals come in time,
+ * no program is ever so near to its deadline. */
+static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
+                              const hf_program_result *result)
+{
+    uint64_t deadline = hf_lease_deadline_ns(run->lease);
+    return result->asked || deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
+}
+
+/* systemd signals the whole control group: a program that fails after a stop was told to
+ * stop. The signal may kill a program before it reaches us, so we cannot know at once
+ * whether a signal that is not ours was meant for that program alone. */
+static void decide_end(hf_worker *w, hf_run *run, const hf_program_result *result)
+{
+    bool failed =
+        result->verdict == HF_VERDICT_RETRY || result->verdict == HF_VERDICT_DEAD;
+    if (result->withheld ||
+        (failed && (is_told_to_stop(w) || is_told_by_minder(w, run, result))))
+        run->released = true;
+    if (failed && !run->released && result->by_signal && !result->ended &&
+        !result->timed_out)
+        hf_run_push(&w->runner->killed_outside, run);
+    else
+        hf_outbox_finish(run);
+}
+
+static void decide_killed(hf_worker *w)
+{
+    uint64_t now = hf_boot_ns();
+    bool stop = is_told_to_stop(w);
+    for (hf_run *run = w->runner->killed_outside.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (!stop && run->ended_ns + KILLED_OUTSIDE_MS * HF_MS_NS > now)
+            continue;
+        run->released = run->released || stop;
+        hf_run_remove(&w->runner->killed_outside, run);
+        hf_outbox_finish(run);
+    }
+}
+
+/* The slots that programs leave free. */
+static void allow_threads(hf_worker *w)
+{
+    hf_threads_allow(w->runner->threads,
+                     w->opts.concurrency - (uint32_t)w->runner->programs_out);
+}
+
+static void on_program_done(const hf_program_result *result, void *arg)
+{
+    hf_run *run = arg;
+    hf_worker *w = run->worker;
+    run->ended_ns = hf_boot_ns();
+    learn(w, run->ended_ns - run->started_ns, 1);
+    run->verdict = result->verdict;
+    run->started = !result->withheld;
+    if (result->timed_out)
+        atomic_store(&run->timed_out, true);
+    if (result->error[0] != '\0')
+        hf_run_set_text(run, result->error, strlen(result->error));
+    if (result->has_retry_in) {
+        run->has_retry_in = true;
+        run->delay_ms = result->retry_in_ms;
+    }
+    if (result->result != NULL) /* if memory ran out, the job is done without it */
+        (void)!hf_result_set(run, result->result, result->result_len,
+                             result->result_is_json);
+    hf_run_remove(&w->runner->started, run);
+    w->runner->programs_out--;
+    allow_threads(w);
+    w->runner->isolated_out -= run->isolated ? 1 : 0;
+    decide_end(w, run, result);
+    w->turn_due = true;
+}
+
+/* No program could be started, for want of descriptors or processes. Until the backoff is
+ * over this worker claims nothing, not even for C handlers, which would soon need the
+ * same resources. Jobs that wait are left to other workers. */
+static void back_off(hf_worker *w, int error)
+{
+    uint64_t now = hf_boot_ns();
+    uint32_t ms = w->runner->spawn_backoff_ms == 0 ? BACKOFF_FIRST_MS
+                                                   : 2 * w->runner->spawn_backoff_ms;
+    if (error != w->runner->spawn_error ||
+        now - w->runner->spawn_logged_ns >= HF_REMIND_MS * HF_MS_NS) {
+        hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
+                       strerror(error));
+        w->runner->spawn_error = error;
+        w->runner->spawn_logged_ns = now;
+    }
+    w->runner->spawn_backoff_ms = ms < BACKOFF_LONGEST_MS ? ms : BACKOFF_LONGEST_MS;
+    w->runner->spawn_hold_until_ns = now + w->runner->spawn_backoff_ms * HF_MS_NS;
+}
+
+static void note_started(hf_worker *w)
+{
+    if (w->runner->spawn_error != 0)
+        hf_report_text(w, HF_LOG_INFO, "programs are started again", NULL, NULL);
+    w->runner->spawn_error = 0;
+    w->runner->spawn_backoff_ms = 0;
+}
+
+static bool start_program(hf_worker *w, hf_run *run)
+{
+    hf_process *process = NULL;
+    if (hf_lease_lost(run->lease))
+        return false; /* its note is on the way */
+    hf_program_job job = {
+        .id = run->id,
+        .type = run->record.type,
+        .queue = run->served->queue.name,
+        .fence = run->fence,
+        .attempt = run->record.attempts + 1,
+        .identity = hf_run_identity(run),
+        .ran_before = run->ran_before,
+        .payload = run->record.payload.ptr,
+        .payload_len = run->record.payload.len,
+        .deadline_ns = hf_lease_deadline_ns(run->lease),
+        .timeout_ms = run->timeout_ms,
+        .scheduled_unix_ms = run->record.scheduled_ms,
+        .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
+        .checkpoint = run->checkpoint.ptr,
+        .checkpoint_len = run->checkpoint.len,
+    };
+    run->started_ns = hf_boot_ns();
+    hf_err err = hf_programs_start(w->runner->programs, &run->handler->program, &job,
+                                   on_program_done, run, &process);
+    if (err == HF_SYSTEM || err == HF_NOMEM)
+        back_off(w, err == HF_NOMEM ? ENOMEM : errno);
+    if (err != HF_OK)
+        return false;
+    note_started(w);
+    hf_run_remove(&w->runner->waiting, run);
+    run->state = HF_STARTED;
+    hf_run_push(&w->runner->started, run);
+    w->runner->programs_out++;
+    allow_threads(w);
+    w->runner->isolated_out += run->isolated ? 1 : 0;
+    atomic_store(&run->process, process);
+    /* It may have been renewed between the two. */
+    hf_program_extend(process, hf_lease_deadline_ns(run->lease));
+    if (atomic_load(&run->lost))
+        hf_program_end(process, 0);
+    return true;
+}
+
+void hf_runner_kill(hf_worker *w)
+{
+    for (hf_run *run = w->runner->started.head; run != NULL; run = run->next)
+        hf_program_end(atomic_load(&run->process), 0);
+}
+
+/* ---- C handlers ---- */
+
+static void hand_over(hf_worker *w, hf_run *run, hf_run_list *batch)
+{
+    hf_run_remove(&w->runner->waiting, run);
+    run->state = HF_STARTED;
+    hf_run_push(batch, run);
+    w->runner->c_out++;
+}
+
+/* It was claimed for nothing. */
+static void release_unstarted(hf_run *run)
+{
+    hf_queue_refund(run->served, 1);
+    hf_outbox_release(run);
+}
+
+/* Every other job must leave first. Waiting jobs are released, because a crash would
+ * count against them; verdicts of finished jobs must be answered. */
+static void try_isolated(hf_worker *w, hf_run *isolated)
+{
+    hf_run_list batch = {.n = 0};
+    for (hf_run *run = w->runner->waiting.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (run != isolated) {
+            hf_run_remove(&w->runner->waiting, run);
+            release_unstarted(run);
+        }
+    }
+    if (w->runner->c_out > 0 || w->runner->isolated_out > 0 ||
+        w->held != w->runner->programs_out + 1 || free_slots(w) == 0)
+        return;
+    w->runner->exclusive = true;
+    hand_over(w, isolated, &batch);
+    hf_threads_push(w->runner->threads, &batch);
+}
+
+/* In their order. A program waits for a slot, and the jobs behind it wait as well, or C
+ * jobs would take every free slot. */
+static void start_all(hf_worker *w)
+{
+    hf_run_list batch = {.n = 0};
+    bool program_waits = false;
+    for (hf_run *run = w->runner->waiting.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (is_c(run)) {
+            if (!program_waits)
+                hand_over(w, run, &batch);
+        } else if (w->runner->spawn_hold_until_ns == 0 &&
+                   hf_programs_ready(w->runner->programs)) {
+            if (free_slots(w) == 0)
+                program_waits = true;
+            else if (!start_program(w, run))
+                break;
+        }
+    }
+    if (!hf_leader_keep_one(w, &batch))
+        hf_threads_push(w->runner->threads, &batch);
+}
+
+void hf_runner_dispatch(hf_worker *w)
+{
+    hf_run *isolated = NULL;
+    for (hf_run *run = w->runner->waiting.head; run != NULL && isolated == NULL;
+         run = run->next)
+        if (run->isolated && is_c(run))
+            isolated = run;
+    if (w->runner->exclusive || w->phase != HF_SERVING)
+        return;
+    if (isolated != NULL)
+        try_isolated(w, isolated);
+    else
+        start_all(w);
+}
+
+void hf_runner_returned(hf_worker *w)
+{
+    hf_run_list done;
+    hf_run *run;
+    uint64_t total_ns = 0;
+    hf_threads_collect(w->runner->threads, &done);
+    if (done.n == 0)
+        return;
+    size_t n = done.n;
+    while ((run = hf_run_pop(&done)) != NULL) {
+        total_ns += run->ended_ns - run->started_ns;
+        w->runner->c_out--;
+        if (run->isolated)
+            w->runner->exclusive = false;
+        if (atomic_load(&run->begun_ns) != 0)
+            hf_outbox_finish(run);
+        else if (atomic_load(&run->cancelled))
+            hf_outbox_cancel(run);
+        else
+            hf_outbox_release(run);
+    }
+    learn(w, total_ns, n);
+}
+
+/* On a thread of the handlers. A job that was lost or cancelled while it waited for a
+ * thread is never started. */
+static void work_on(hf_run *run)
+{
+    run->started_ns = run->ended_ns = hf_boot_ns();
+    if (hf_lease_lost(run->lease) || atomic_load(&run->cancelled))
+        return;
+    atomic_store(&run->begun_ns, run->started_ns);
+    run->verdict = run->handler->fn(run, run->handler->arg);
+    run->ended_ns = hf_boot_ns();
+    pthread_mutex_lock(&run->worker->stop_lock);
+    run->stop_fn = NULL;
+    pthread_mutex_unlock(&run->worker->stop_lock);
+}
+
+/* ---- the end ---- */
+
+static void ask_one(hf_run *run, void *arg)
+{
+    (void)arg;
+    hf_run_ask_to_stop(run);
+}
+
+static void ask_all(hf_worker *w)
+{
+    hf_threads_running(w->runner->threads, ask_one, NULL);
+}
+
+static void add_stand_in(hf_run *run, void *arg)
+{
+    hf_run *stand_in = hf_run_stand_in(run);
+    if (stand_in != NULL)
+        hf_run_push(arg, stand_in);
+}
+
+/* The handler stops believing before its job can start elsewhere. */
+void hf_runner_abandon(hf_worker *w)
+{
+    hf_run_list stand_ins = {.n = 0};
+    hf_run *stand_in;
+    hf_threads_running(w->runner->threads, add_stand_in, &stand_ins);
+    while ((stand_in = hf_run_pop(&stand_ins)) != NULL) {
+        hf_run *run = stand_in->stands_in_for;
+        hf_watchdog_end(w->watchdog, run->lease);
+        if (!run->lost_logged)
+            hf_run_report(w, run, "released");
+        run->lost_logged = true; /* that is what was told of it */
+        w->held++;
+        hf_outbox_release(stand_in);
+    }
+}
+
+/* ---- timers ---- */
+
+/* How long an isolated job may keep others from being started here. */
+static int64_t patience_ms(const hf_run *run)
+{
+    int64_t since = run->record.refused_ms;
+    int64_t passed = since > 0 ? hf_server_now(run->served->site->redis) - since : 0;
+    return AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
+}
+
+static void release_waiting(hf_worker *w)
+{
+    hf_run_list back;
+    hf_run *run;
+    while ((run = hf_run_pop(&w->runner->waiting)) != NULL)
+        hf_outbox_release(run);
+    while ((run = hf_run_pop(&w->runner->held_back)) != NULL)
+        hf_outbox_release(run);
+    hf_threads_take_back(w->runner->threads, UINT64_MAX, &back);
+    w->runner->c_out -= back.n;
+    while ((run = hf_run_pop(&back)) != NULL)
+        hf_outbox_release(run);
+}
+
+static void on_running(hf_run *run, void *arg)
+{
+    uint64_t begun = atomic_load(&run->begun_ns), now = *(uint64_t *)arg;
+    if (begun != 0 && run->timeout_ms != 0 && begun + run->timeout_ms * HF_MS_NS <= now &&
+        !atomic_exchange(&run->timed_out, true))
+        hf_run_ask_to_stop(run);
+}
+
+/* An isolated job that cannot run alone here. */
+static void put_isolated_back(hf_worker *w, hf_run *run)
+{
+    static const char text[] = "it waits for a worker to run alone: one crash more and "
+                               "it is dead";
+    int64_t delay = 4 * patience_ms(run);
+    delay = delay > ISOLATED_AWAY_MAX_MS ? ISOLATED_AWAY_MAX_MS : delay;
+    hf_run_set_text(run, text, sizeof text - 1);
+    hf_queue_refund(run->served, 1);
+    hf_outbox_put_back(run, delay < ISOLATED_AWAY_MS ? ISOLATED_AWAY_MS : delay);
+    hf_run_report(w, run, "put_back");
+}
+
+/* A job claimed ahead is not kept from other workers for long. If no more jobs were
+ * claimed than there are slots, they only wait for a program's start or an isolated job's
+ * end.
+ */
+static void release_stale(hf_worker *w, uint64_t now)
+{
+    for (hf_run *run = w->runner->waiting.head, *next; run != NULL; run = next) {
+        bool isolated = run->isolated && is_c(run);
+        uint64_t keep_ms = isolated ? (uint64_t)patience_ms(run) : AHEAD_KEEP_MS;
+        next = run->next;
+        if (run->claimed_ns + keep_ms * HF_MS_NS >= now)
+            continue;
+        hf_run_remove(&w->runner->waiting, run);
+        if (!is_c(run))
+            w->runner->mean_run_ns =
+                AHEAD_KEEP_MS * (double)HF_MS_NS; /* none ahead for now */
+        if (isolated)
+            put_isolated_back(w, run);
+        else
+            release_unstarted(run);
+    }
+}
+
+void hf_runner_tick(hf_worker *w)
+{
+    hf_run_list back;
+    hf_run *run;
+    uint64_t now = hf_boot_ns(), keep = AHEAD_KEEP_MS * HF_MS_NS;
+    hf_threads_take_back(w->runner->threads, now - keep, &back);
+    w->runner->c_out -= back.n;
+    if (back.n > 0)
+        w->runner->mean_run_ns =
+            (double)keep; /* they are not short: claim none ahead for now */
+    while ((run = hf_run_pop(&back)) != NULL) {
+        if (run->isolated)
+            w->runner->exclusive = false;
+        release_unstarted(run);
+    }
+    release_stale(w, now);
+    hf_threads_running(w->runner->threads, on_running, &now);
+    decide_killed(w);
+}
+
+void hf_runner_hold_over(hf_worker *w, uint64_t now_ns)
+{
+    if (w->runner->spawn_hold_until_ns <= now_ns)
+        w->runner->spawn_hold_until_ns = 0;
+}
+
+/* ---- new jobs ---- */
+
+void hf_runner_accept(hf_run *run)
+{
+    hf_worker *w = run->worker;
+    if (run->reason != NULL) {
+        hf_outbox_unreadable(run);
+    } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING ||
+               hf_queue_is(run->served, HF_Q_GONE)) {
+        hf_outbox_release(run);
+    } else if (atomic_load(&run->cancelled)) {
+        hf_outbox_cancel(run);
+    } else if (run->handler == NULL) {
+        hf_outbox_no_handler(run);
+    } else {
+        run->state = HF_WAITING;
+        hf_run_push(&w->runner->waiting, run);
+    }
+}
+
+void hf_runner_hold_back(hf_run *run)
+{
+    run->state = HF_HELD_BACK;
+    hf_run_push(&run->worker->runner->held_back, run);
+}
+
+static bool withdraw(hf_run *run)
+{
+    hf_runner *r = run->worker->runner;
+    if (run->state != HF_HELD_BACK && run->state != HF_WAITING)
+        return false;
+    hf_run_remove(run->state == HF_HELD_BACK ? &r->held_back : &r->waiting, run);
+    return true;
+}
+
+static void lose(hf_run *run)
+{
+    hf_worker *w = run->worker;
+    hf_process *process = atomic_load(&run->process);
+    if (run->state == HF_DECIDED)
+        return;              /* the verdict's answer tells */
+    hf_run_ask_to_stop(run); /* before the log, which may keep the loop */
+    if (!run->lost_logged) {
+        run->lost_logged = true;
+        if (process != NULL)
+            run->ended_ns = hf_boot_ns();
+        hf_run_report(w, run, "lost");
+    }
+    if (run->state == HF_STARTED) {
+        if (process != NULL)
+            hf_program_end(process, 0);
+        return;
+    }
+    if (withdraw(run))
+        hf_outbox_release(run);
+}
+
+static void cancel(hf_run *run)
+{
+    hf_process *process = atomic_load(&run->process);
+    hf_run_ask_to_stop(run);
+    if (run->state == HF_STARTED && process != NULL)
+        hf_program_end(process, run->handler->program.grace_ms);
+    if (withdraw(run))
+        hf_outbox_cancel(run);
+}
+
+static void renewed(hf_run *run)
+{
+    if (run->state != HF_HELD_BACK)
+        return;
+    (void)withdraw(run);
+    hf_runner_accept(run);
+}
+
+void hf_runner_events(hf_worker *w)
+{
+    unsigned events;
+    for (hf_run *run; (run = hf_run_next_event(w, &events)) != NULL;) {
+        if (events & 1U << HF_LEASE_LOST)
+            lose(run);
+        else if (events & 1U << HF_LEASE_CANCELLED)
+            cancel(run);
+        else
+            renewed(run);
+    }
+}
+
+void hf_runner_confirmed(const hf_served *served, const char *fence, bool confirmed)
+{
+    hf_run *next, *run = served->worker->runner->held_back.head;
+    for (; run != NULL; run = next) {
+        next = run->next;
+        if (run->served != served || strcmp(run->fence, fence) != 0)
+            continue;
+        (void)withdraw(run);
+        if (confirmed)
+            hf_runner_accept(run);
+        else
+            hf_outbox_release(run);
+    }
+}
+
+/* ---- a reload ---- */
+
+void hf_runner_recall(hf_worker *w)
+{
+    hf_run_list back;
+    hf_run *run;
+    hf_threads_take_back(w->runner->threads, UINT64_MAX, &back);
+    w->runner->c_out -= back.n;
+    while ((run = hf_run_pop(&back)) != NULL) {
+        if (run->isolated)
+            w->runner->exclusive = false;
+        run->state = HF_WAITING;
+        hf_run_push(&w->runner->waiting, run);
+    }
+}
+
+/* In their order; those whose lease is being renewed first are taken when it is. */
+void hf_runner_choose_anew(hf_worker *w)
+{
+    hf_run_list waiting = w->runner->waiting;
+    hf_run *run;
+    w->runner->waiting = (hf_run_list){.n = 0};
+    for (run = w->runner->held_back.head; run != NULL; run = run->next)
+        hf_run_choose(run);
+    while ((run = hf_run_pop(&waiting)) != NULL) {
+        hf_run_choose(run);
+        hf_runner_accept(run);
+    }
+}
+
+/* ---- for the other parts ---- */
+
+bool hf_runner_all_busy(const hf_worker *w)
+{
+    return w->runner->c_out > w->opts.concurrency;
+}
+
+/* C jobs that were claimed ahead wait for a thread while every slot is busy. */
+uint32_t hf_runner_now(const hf_worker *w)
+{
+    size_t n = w->runner->c_out + w->runner->programs_out;
+    return n < w->opts.concurrency ? (uint32_t)n : w->opts.concurrency;
+}
+
+size_t hf_runner_out(const hf_worker *w)
+{
+    return w->runner->c_out;
+}
+
+uint64_t hf_runner_hold_until_ns(const hf_worker *w)
+{
+    return w->runner->spawn_hold_until_ns;
+}
+
+bool hf_runner_must_return(const hf_worker *w)
+{
+    return w->runner->lead.has_job;
+}
+
+void hf_runner_expect(hf_worker *w)
+{
+    hf_leader_expect(w);
+}
+
+void hf_runner_turned(hf_worker *w, bool idle)
+{
+    hf_leader_turned(w, idle);
+}
+
+/* ---- the start and the end ---- */
+
+static void on_minder(bool ready, void *arg)
+{
+    hf_worker *w = arg;
+    hf_report_text(w, ready ? HF_LOG_INFO : HF_LOG_ERROR,
+                   ready ? "the minder is back"
+                         : "the minder is away: no program is started",
+                   NULL, NULL);
+    w->turn_due = w->turn_due || ready;
+}
+
+hf_err hf_runner_open(hf_worker *w)
+{
+    w->runner = calloc(1, sizeof *w->runner);
+    if (w->runner == NULL)
+        return HF_NOMEM;
+    w->runner->lead.wakeup = -1;
+    return HF_OK;
+}
+
+hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg))
+{
+    hf_runner *r = w->runner;
+    hf_err err = HF_OK;
+    if (w->has_programs && hf_children_are_ignored())
+        return hf_say(w->detail, HF_CONFIG,
+                      "SIGCHLD is ignored in this process, so it would not learn how its "
+                      "programs end");
+    if (w->has_programs) {
+        hf_programs_opts opts = {.minder_path = w->minder,
+                                 .kill_grace_ms = w->opts.kill_grace_ms,
+                                 .cgroup = w->opts.cgroup,
+                                 .on_line = hf_run_on_line,
+                                 .on_output = hf_notes_on_output,
+                                 .on_news = hf_notes_on_news,
+                                 .on_denied = hf_run_on_denied,
+                                 .on_ready = on_minder,
+                                 .arg = w};
+        err = hf_programs_new(&r->programs, &w->loop, &opts, w->detail);
+    }
+    if (err == HF_OK)
+        err = hf_threads_new(&r->threads, w->opts.concurrency, work_on, returned, w);
+    if (err == HF_OK)
+        err = hf_leader_open(w, hf_runner_returned);
+    return err;
+}
+
+void hf_runner_loop(hf_worker *w)
+{
+    hf_leader_run(w);
+}
+
+void hf_runner_close(hf_worker *w)
+{
+    hf_programs *programs = w->runner->programs;
+    w->runner->programs = NULL;
+    hf_programs_close(programs, NULL, NULL);
+}
+
+void hf_runner_join(hf_worker *w)
+{
+    hf_run_list left = {.n = 0};
+    if (w->runner->threads != NULL) {
+        hf_threads_join(w->runner->threads);
+        hf_threads_collect(w->runner->threads, &left);
+    }
+    for (hf_run *run; (run = hf_run_pop(&left)) != NULL;)
+        hf_run_forget(run);
+}
+
+void hf_runner_free(hf_worker *w)
+{
+    if (w->runner == NULL)
+        return;
+    hf_threads_free(w->runner->threads);
+    hf_leader_close(w);
+    free(w->runner);
+    w->runner = NULL;
+}
+
+void hf_runner_stop(hf_worker *w)
+{
+    release_waiting(w);
+    decide_killed(w);
+    ask_all(w);
+}
+
+void hf_runner_forget(hf_worker *w)
+{
+    hf_run_list *lists[] = {&w->runner->held_back, &w->runner->waiting,
+                            &w->runner->killed_outside};
+    for (size_t i = 0; i < HF_COUNT(lists); i++)
+        for (hf_run *run; (run = hf_run_pop(lists[i])) != NULL;)
+            hf_run_forget(run);
+}

@@ -1,0 +1,35 @@
+/* state.h - what the runner knows; its own files alone include this. */
+#ifndef HF_WORKER_RUNNER_STATE_H
+#define HF_WORKER_RUNNER_STATE_H
+
+#include "worker/worker.h"
+
+/* The thread that turns the loop (worker/runner/leader.h). */
+typedef struct hf_leader {
+    void (*after)(hf_worker *w);
+    int wakeup;           /* owned: a timer, on which the caller sleeps; -1: none */
+    uint64_t wakeup_ns;   /* the loop's: not before; 0: it is not set */
+    pthread_mutex_t gate; /* held while the loop is given away, until the timer is set */
+    atomic_uint at;       /* whose the loop is, and in which leader's time */
+    bool on;              /* the loop's: a leader turns it */
+    bool has_job;         /* the loop's: and will run a job when its turn has ended */
+} hf_leader;
+
+typedef struct hf_runner {
+    struct hf_threads *threads;
+    hf_leader lead;
+    struct hf_programs *programs;
+    size_t c_out;        /* given to the threads and not returned */
+    size_t programs_out; /* programs that run */
+    size_t isolated_out; /* isolated ones among those */
+    bool exclusive;      /* an isolated C job runs: nothing is started beside it */
+    int spawn_error; /* why no program could be started, as it was logged last; 0: none */
+    uint64_t spawn_logged_ns;
+    uint32_t spawn_backoff_ms;    /* the last one; 0: one was started since */
+    uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
+    hf_run_list held_back, waiting, started;
+    hf_run_list killed_outside; /* programs that a signal from elsewhere has ended */
+    double mean_run_ns;         /* of finished jobs, smoothed */
+} hf_runner;
+
+#endif
