@@ -16,7 +16,9 @@ void hf_leases_watch(hf_worker *w);      /* connects to new sites */
 void hf_leases_leave(hf_site *site);
 bool hf_leases_has_left(hf_site *site);
 
-/* Logs what the watchdog's thread has noted about its connection to the site. */
+/* What the watchdog's thread has noted about its connection to the site: logs it, and has
+ * the queue's node looked for again after a refused renewal. A lease survives the move of
+ * its queue: each renewal goes to the site that the queue has by then. */
 void hf_leases_report(hf_site *site);
 
 #endif

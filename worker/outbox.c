@@ -4,7 +4,8 @@
  * others gather, so batches grow as load grows. A verdict whose answer never came is sent
  * again as such (`resent`): `lost` then probably means that the first sending was
  * executed. The watchdog renews a job until its verdict is answered; a renewal that says
- * `lost` after the verdict was sent is the verdict's own doing and is ignored (leases.c).
+ * `lost` after the verdict was sent is the verdict's own doing and is ignored (lose() of
+ * runner/runner.c).
  *
  * With wait_replicas a verdict counts only when replicas have it. If another server takes
  * over before that, it is sent there, as one whose answer never came. The next batch of

@@ -1,7 +1,7 @@
 /* worker.h - the worker, as all of its parts see it. docs/design.md ("The worker") names
  * the parts and their order. No part calls one that comes before it there: what a lower
- * part has to tell goes into a flag here (turn_due, burst_is_over), or through a hook
- * (worker/node/site.h).
+ * part has to tell goes into a flag here (turn_due, reroute, heartbeat_due,
+ * burst_is_over), or through a hook (worker/node/site.h).
  *
  * One thread at a time, the one that turns the loop (worker/runner/leader.h), owns all of
  * this. Other threads touch only members whose comments allow it: handlers run on threads

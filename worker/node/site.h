@@ -18,7 +18,8 @@ struct hf_site {
     struct hf_site_leases *leases; /* the watchdog's connection (leases.c); owned */
     uv_timer_t pause_timer;
     _Atomic uint64_t unwatched_ns; /* since then the watchdog has no connection to it; 0:
-                                      it has one. Written by the watchdog's thread */
+                                      it has one, or has not tried yet. Written by the
+                                      watchdog's thread */
 
     bool claimable;             /* by the claims of this turn */
     bool claimed;               /* the queue in question has a claim under way here */

@@ -1,4 +1,4 @@
-/* pipes.c - see program_pipes.h. */
+/* pipes.c - see pipes.h. */
 #include "worker/program/pipes.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* bundle.h - the queues that one request may name: all those of a Redis, or of a cluster
- * those of one slot. They share a blocking call, a look and a check. Belongs to the loop.
+/* bundle.h - the queues that one request may name: all those of a Redis, or one queue of
+ * a cluster. They share a blocking call, a look and a check. Belongs to the loop.
  */
 #ifndef HF_WORKER_QUEUES_BUNDLE_H
 #define HF_WORKER_QUEUES_BUNDLE_H
@@ -66,7 +66,7 @@ void hf_bundle_close_client(hf_bundle *b);
 /* Its timer fires in so many ms, and calls `on_look` of the queues. */
 void hf_bundle_look_in(hf_bundle *b, uint32_t ms);
 void hf_bundle_check_at(hf_bundle *b, uint64_t at_ns); /* one check more at this time */
-uint32_t hf_bundle_wait_ms(const hf_worker *w);        /* of a blocking call, at least */
+uint32_t hf_bundle_wait_ms(const hf_worker *w);        /* from check to check, at least */
 uint32_t hf_bundle_longest_ms(const hf_worker *w);     /* and at most */
 
 #endif

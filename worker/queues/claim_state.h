@@ -1,6 +1,8 @@
 /* claim_state.h - the states of a queue that a worker serves: one table of states and
  * events, without I/O. worker/queues/queues.c performs the actions.
  *
+ *   IDLE --BATON--> DUE --SENT--> CLAIMING --EMPTY--> IDLE, and in all:
+ *
  *                 SENT                        LOST             ASKED
  *   claimable -----------> CLAIMING -------------> IN_DOUBT --------> ASKING
  *     ^   ^  ^               |  |                                       |
@@ -66,10 +68,10 @@ enum {
     HF_DO_NOTE_DOUBT = 1 << 1,  /* since when the answer is missing */
     HF_DO_NOTE_ANSWER = 1 << 2, /* it can be asked: the next backoff is a short one, and
                                    the blocking call has to name it */
-    HF_DO_BACK_OFF = 1 << 3,    /* unless it does */
+    HF_DO_BACK_OFF = 1 << 3,    /* unless it backs off already */
     HF_DO_END_BACKOFF = 1 << 4,
-    HF_DO_OWE = 1 << 5, /* the baton that this worker may have, and forget what was asked
-                           and planned */
+    HF_DO_OWE =
+        1 << 5, /* the baton that this worker may have, and forget what was asked */
     HF_DO_OWE_NOTHING = 1 << 6
 };
 

@@ -4,12 +4,7 @@
  * Held jobs, pending answers and the watchdog's groups name a queue by its slot. A queue
  * that a reload removes is not claimed any more, but keeps its slot until nothing refers
  * to it: its jobs have ended and their verdicts are answered, its claim is accounted for,
- * and its baton, if this worker had it, was given back.
- *
- * The worker backs off from a queue when Redis refuses a request because of that queue (a
- * key of another type, no permission for its keys), longer each time until a request is
- * answered; the other queues go on. After an error of Redis itself (it loads, it is full,
- * it is a replica) all queues wait: hf_site_refused(). */
+ * and its baton, if this worker had it, was given back. */
 #include "worker/queues/queues.h"
 
 #include <stdlib.h>
@@ -375,8 +370,8 @@ hf_err hf_queues_place(hf_worker *w)
     return HF_OK;
 }
 
-/* What was known by another clock, or of other data, is void. A lost claim may be
- * executed at the old site for as long as any request. */
+/* What was known by another clock, or of other data, is void. The not_after of a lost
+ * claim is by the old clock, so the whole HF_NOT_AFTER_MS is waited for. */
 void hf_queue_move(hf_served *served, hf_site *site)
 {
     const hf_worker *w = served->worker;

@@ -110,6 +110,7 @@ struct hf_queues {
 /* ---- one queue ---- */
 
 bool hf_queue_is(const hf_served *served, unsigned traits); /* one of them at least */
+/* Sets the next state and keeps the books (claim_state.h). The next turn acts on it. */
 void hf_queue_apply(hf_served *served, hf_queue_event event);
 void hf_queue_debt(hf_served *served, hf_debt_event event);
 
@@ -120,8 +121,9 @@ bool hf_queue_is_waited_for(const hf_served *served); /* by the blocking call */
 
 void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
 uint32_t hf_queue_backoff_longer(uint32_t ms);      /* than the last time */
-/* This site refused a request. True: because of this queue; else all queues wait, or
- * another site has it. */
+/* This site refused a request. True: the queue backs off, because of itself or because no
+ * node serves it. False: all queues of the site wait, or the next node is asked at once.
+ */
 bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail);
 /* A request that tells Redis of the queue was answered. What could not be written is
  * written after the next check or reconnect; at once, if Redis only did not know the
@@ -154,8 +156,8 @@ void hf_queue_move(hf_served *served, hf_site *site);
 void hf_queue_come_back(hf_served *served); /* it was gone */
 
 void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
-void hf_queues_recheck(hf_site *site);    /* each of it may have something */
-void hf_queues_drop_timers(hf_worker *w); /* their batons are given back */
+void hf_queues_recheck(hf_site *site);    /* each of its queues may have jobs */
+void hf_queues_drop_timers(hf_worker *w); /* the caller gives their batons back */
 bool hf_queues_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
 /* Each was asked for jobs; but for those of a cluster's node that is away. */
 bool hf_queues_all_claimed(const hf_worker *w);

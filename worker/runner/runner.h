@@ -31,7 +31,7 @@ void hf_runner_confirmed(const hf_served *served, const char *fence, bool confir
 /* What the watchdog's thread has noted of leases: lost, to be cancelled, renewed. */
 void hf_runner_events(hf_worker *w);
 
-void hf_runner_dispatch(hf_worker *w);
+void hf_runner_dispatch(hf_worker *w);          /* starts what can start now */
 bool hf_runner_must_return(const hf_worker *w); /* the loop, now: a handler is run here */
 void hf_runner_expect(hf_worker *w);            /* a job may come soon */
 void hf_runner_turned(hf_worker *w, bool idle); /* the end of a turn (leader.h) */

@@ -7,15 +7,16 @@
  * turn; those of one site one after the other, so a claim is as large as that of a queue
  * with one member.
  *
- * While this worker does not block on the batons it receives none. It checks its empty
- * queues now and then, all by one request, unless it has nothing to do and blocks in the
- * same turn.
+ * While this worker does not block on the batons it receives none. It looks at its
+ * empty queues now and then, all by one request, unless it has nothing to do and blocks
+ * in the same turn.
  *
  * One claim at a time is under way for each queue (worker/queues/claim_state.h). The
  * rules that keep wake-ups from being lost:
  *
- *   - the timer of a queue is dropped when the claim is sent, not when the answer comes:
- *     a baton popped meanwhile (the two connections answer in any order) sets a new one;
+ *   - in UNKNOWN the timer of a queue is dropped when the claim is sent, not when the
+ * answer comes: a baton popped meanwhile (the two connections answer in any order) sets a
+ * new one;
  *   - a due baton popped meanwhile leads to one more claim after this one;
  *   - a claim whose answer was lost may have locked jobs that this worker does not know:
  *     past its not_after they are asked for and released, and only then is the queue

@@ -370,8 +370,6 @@ void hf_wake_pump(hf_worker *w)
         pump(b);
 }
 
-/* ---- bundles ---- */
-
 /* ---- for the other parts ---- */
 
 hf_err hf_wake_new(hf_worker *w)

@@ -21,9 +21,12 @@ HF_MUSTCHECK hf_err hf_wake_open(hf_worker *w);    /* its alarm */
 HF_MUSTCHECK hf_err hf_wake_connect(hf_worker *w); /* to a plain Redis only */
 void hf_wake_start(hf_worker *w);
 void hf_wake_close(hf_worker *w);
+/* Blocks on the batons of the queues, if a job could start and nothing can be claimed;
+ * else ends the blocking calls, and gives batons back. */
 void hf_wake_pump(hf_worker *w);
+/* Sets the alarm to the earliest of the owned batons' times and the ends of backoffs. */
 void hf_wake_timers(hf_worker *w);
-bool hf_wake_blocks(const hf_worker *w);
+bool hf_wake_blocks(const hf_worker *w); /* on all that it can block on */
 /* Nothing of its own is under way where Redis answers, so no baton goes down with a
  * connection. */
 bool hf_wake_idle(const hf_worker *w);
