@@ -18,6 +18,7 @@
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "queue/keys.h"
+#include "redis/plain.h"
 
 enum {
     DEADLINE_MS = 5000,
@@ -367,7 +368,7 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
                               ask->once || left < REQUEST_MS ? left : REQUEST_MS,
                           .cb = on_answer,
                           .arg = &w};
-    err = hf_redis_call(node->client, &call);
+    err = hf_request_send(node->client, &call);
     if (err != HF_OK)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
     /* The client answers each request by its time-out. */
@@ -443,7 +444,7 @@ static hf_err read_time(const hf_answer *answer, void *out)
 {
     moment *m = out;
     m->read_ns = hf_boot_ns();
-    return hf_time_read(answer, &m->ms);
+    return hf_plain_time_read(answer, &m->ms);
 }
 
 hf_err hf_admin_clock(hf_admin *admin, const hf_queue *queue, uint64_t until_ns,
@@ -484,7 +485,7 @@ static void flush(void *arg)
 {
     const hf_admin *admin = arg;
     for (hf_admin_node *node = admin->nodes; node != NULL; node = node->next)
-        hf_redis_flush(node->client);
+        hf_client_flush(node->client);
 }
 
 static void submit(void *arg)

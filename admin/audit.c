@@ -49,7 +49,7 @@ static hf_err read_slice(const hf_answer *answer, void *out)
 {
     slice *s = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 7, &now_ms);
+    hf_err err = hf_send_script_status(answer, 7, &now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *findings = hf_reply_at(answer->reply, 5);

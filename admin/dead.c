@@ -69,7 +69,7 @@ static hf_err read_page(const hf_answer *answer, void *out)
 {
     sweep *s = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     size_t n = hf_reply_len(answer->reply);
     s->n = 0;
     s->more = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
@@ -121,7 +121,7 @@ static hf_err read_moved(const hf_answer *answer, void *out)
 {
     sweep *s = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     const hf_reply *codes = hf_reply_at(answer->reply, 2);
     for (size_t i = 0; err == HF_OK && i < hf_reply_len(codes); i++) {
         int64_t code = hf_reply_int(hf_reply_at(codes, i));

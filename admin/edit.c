@@ -16,7 +16,7 @@ static hf_err read_edit(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
     (void)out;
-    return hf_script_status(answer, 2, &now_ms);
+    return hf_send_script_status(answer, 2, &now_ms);
 }
 
 static const char *priority_word(const hf_job_edit *edit)

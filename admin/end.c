@@ -28,7 +28,7 @@ static void read_cancelling(hf_job_info *info, const hf_reply *reply, int64_t no
 static hf_err read_cancel(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 2, &now_ms);
+    hf_err err = hf_send_script_status(answer, 2, &now_ms);
     if (err == HF_RUNNING)
         read_cancelling(out, answer->reply, now_ms);
     return err;
@@ -38,7 +38,7 @@ static hf_err read_cancel(const hf_answer *answer, void *out)
 static hf_err read_delete(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 4, &now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &now_ms);
     if (err != HF_OK)
         return err;
     err = (hf_err)hf_reply_int(hf_reply_at(hf_reply_at(answer->reply, 2), 0));
@@ -51,7 +51,7 @@ static hf_err read_requeue(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
     (void)out;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     return err != HF_OK
                ? err
                : (hf_err)hf_reply_int(hf_reply_at(hf_reply_at(answer->reply, 2), 0));

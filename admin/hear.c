@@ -77,7 +77,7 @@ static void listen_to(channel *c)
     hf_args_text(&args, key);
     hf_args_int(&args, LISTEN_MS / 1000);
     c->listens =
-        hf_command_send(c->client, &args, LISTEN_MS + MARGIN_MS, on_told, c) == HF_OK;
+        hf_send_command(c->client, &args, LISTEN_MS + MARGIN_MS, on_told, c) == HF_OK;
 }
 
 /* It may have missed a hint: the listener looks. */

@@ -229,7 +229,7 @@ static hf_err end_of(const char *word)
 static hf_err read_job(const hf_answer *answer, void *out)
 {
     hf_look *look = out;
-    hf_err err = hf_script_status(answer, 10, &look->now_ms);
+    hf_err err = hf_send_script_status(answer, 10, &look->now_ms);
     if (err == HF_GONE) {
         look->ended_ms = hf_reply_int(hf_reply_at(answer->reply, 2));
         look->how = end_of(hf_reply_text(hf_reply_at(answer->reply, 4)));
@@ -467,7 +467,7 @@ static hf_err read_page(const hf_answer *answer, void *out)
 {
     page *p = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 4, &now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &now_ms);
     size_t n = hf_reply_len(answer->reply);
     for (size_t i = 4; err == HF_OK && i < n && p->left > 0; i++, p->left--)
         err = tell(p, hf_reply_at(answer->reply, i), now_ms);

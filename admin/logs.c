@@ -38,7 +38,7 @@ static hf_err read_logs(const hf_answer *answer, void *out)
 {
     reading *r = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, HEAD, &now_ms);
+    hf_err err = hf_send_script_status(answer, HEAD, &now_ms);
     size_t n = hf_reply_len(answer->reply);
     if (err != HF_OK)
         return err;

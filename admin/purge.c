@@ -32,7 +32,7 @@ typedef struct purge {
 static hf_err read_removed(const hf_answer *answer, void *out)
 {
     purge *p = out;
-    hf_err err = hf_script_status(answer, 3, &p->at_ms);
+    hf_err err = hf_send_script_status(answer, 3, &p->at_ms);
     if (err == HF_OK)
         p->removed = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
     p->cut = hf_reply_int(hf_reply_at(answer->reply, 3)) != 0 && p->removed > 0;

@@ -20,7 +20,7 @@ static hf_err read_status(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
     (void)out;
-    return hf_script_status(answer, 2, &now_ms);
+    return hf_send_script_status(answer, 2, &now_ms);
 }
 
 static const char *tell(const hf_script *script, size_t *len, const char **sha1)
@@ -114,7 +114,7 @@ static hf_err read_stats(const hf_answer *answer, void *out)
         &s->kept_bytes,  &s->expired,     &s->parked,     &s->replaced,
         &s->healed,
     };
-    hf_err err = hf_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
+    hf_err err = hf_send_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < HF_COUNT(fields); i++)

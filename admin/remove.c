@@ -45,7 +45,7 @@ static hf_err read_holdings(const hf_answer *answer, void *out)
     int64_t now_ms, used = 0;
     int64_t *const fields[] = {&h->waiting,   &h->running, &h->dead, &h->kept, &h->stray,
                                &h->schedules, &h->workers, &h->keys, &used};
-    hf_err err = hf_script_status(answer, 2 + HF_COUNT(fields), &now_ms);
+    hf_err err = hf_send_script_status(answer, 2 + HF_COUNT(fields), &now_ms);
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < HF_COUNT(fields); i++)
@@ -131,7 +131,7 @@ static hf_err read_status(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
     (void)out;
-    return hf_script_status(answer, 2, &now_ms);
+    return hf_send_script_status(answer, 2, &now_ms);
 }
 
 static hf_err unregister(hf_admin *admin, const hf_queue *queue)

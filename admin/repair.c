@@ -32,7 +32,7 @@ static hf_err read_strays(const hf_answer *answer, void *out)
 {
     strays *s = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 4, &now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &now_ms);
     if (err != HF_OK)
         return err;
     (void)snprintf(s->cursor, CURSOR_SIZE, "%s",
@@ -154,7 +154,7 @@ hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n
 static hf_err read_forgotten(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     if (err == HF_OK)
         *(bool *)out = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     return err;

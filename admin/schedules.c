@@ -22,7 +22,7 @@ static hf_err read_status(const hf_answer *answer, void *out)
 {
     int64_t now_ms;
     (void)out;
-    return hf_script_status(answer, 2, &now_ms);
+    return hf_send_script_status(answer, 2, &now_ms);
 }
 
 static void add_time(hf_args *args, bool there, int64_t ms)

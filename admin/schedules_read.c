@@ -132,7 +132,7 @@ static hf_err read_answer(const hf_answer *answer, void *out)
 {
     reading *r = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, READ_HEAD, &now_ms);
+    hf_err err = hf_send_script_status(answer, READ_HEAD, &now_ms);
     if (err != HF_OK)
         return err;
     r->looked = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
@@ -248,7 +248,7 @@ static hf_err read_ids(const hf_answer *answer, void *out)
 {
     page *p = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, LIST_HEAD, &now_ms);
+    hf_err err = hf_send_script_status(answer, LIST_HEAD, &now_ms);
     if (err != HF_OK)
         return err;
     (void)snprintf(p->cursor, sizeof p->cursor, "%s",

@@ -39,7 +39,7 @@ static hf_err read_why(const hf_answer *answer, void *out)
         &cancelling,
     };
     const size_t list = FIRST + HF_COUNT(fields);
-    hf_err err = hf_script_status(answer, list + 2, &why->now_ms);
+    hf_err err = hf_send_script_status(answer, list + 2, &why->now_ms);
     if (err == HF_OK)
         err = hf_look_read(&asked->job, answer->reply, list + 1, why->now_ms);
     if (err != HF_OK)

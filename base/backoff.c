@@ -2,7 +2,7 @@
 #include "base/backoff.h"
 
 #include "base/base.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 
 /* base * times, never more than cap, without overflow on the way. */
 static int64_t times_capped(int64_t base, uint64_t times, int64_t cap)

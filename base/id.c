@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 
 enum {
     HALF_BITS = 42, /* of an id: its time, and what tells it from others of that time */

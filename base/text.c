@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 
 typedef struct unit {
     const char *name;

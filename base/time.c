@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/date.h"
 #include "base/text.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 
 /* A position in the text; `ok` stays false once something did not match. */
 typedef struct reader {

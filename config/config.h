@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "holdfast/error.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 #include "holdfast/server.h"
 #include "holdfast/worker.h"
 

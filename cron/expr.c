@@ -9,7 +9,7 @@
 #include "base/date.h"
 #include "base/detail.h"
 #include "base/mask.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 
 enum { JUMP_S = 3 * 3600, YEAR_S = 366 * HF_DAY_S, NUMBER_DIGITS = 9, WORD_MAX = 40 };
 

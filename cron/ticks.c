@@ -1,7 +1,7 @@
 /* ticks.c - see ticks.h. */
 #include "cron/ticks.h"
 
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 
 enum { STEP_BACK_MS = 3 * 3600 * 1000 };
 

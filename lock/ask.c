@@ -1,13 +1,17 @@
 /* ask.c - one request whose caller waits for its answer. A request that certainly did
  * nothing is sent again until the call's deadline. */
-#include "lock/locks.h"
+#include "lock/ask.h"
 
 #include <stdio.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
-#include "lock/callback.h"
+#include "lock/client.h"
+#include "lock/lock.h"
+#include "lock/nodes.h"
+#include "lock/release.h"
+#include "lock/tasks.h"
 #include "redis/send.h"
 
 enum { RETRY_MS = 100 };
@@ -86,7 +90,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     hf_lock_ask *ask = arg;
     hf_lock_client *locks = ask->locks;
     ask->in_flight = false;
-    if (err == HF_OK && hf_lock_route(ask->lock) != ask->node)
+    if (err == HF_OK && hf_lock_nodes_route(ask->lock) != ask->node)
         err = HF_UNSURE;
     conclude(ask, err, detail);
     hf_lock_client_end_turn(locks);
@@ -127,7 +131,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     bool moved = hf_lock_node_answered(ask->node, answer, &ask->moved);
     int64_t redis_ms =
         0; /* also told with HF_DEADLINE: it goes again with the new time */
-    hf_err status = hf_script_status(answer, 2, &redis_ms);
+    hf_err status = hf_send_script_status(answer, 2, &redis_ms);
     if (status != HF_PROTO && redis_ms > 0)
         hf_lock_node_clock(ask->node, redis_ms, answer->sent_ns);
     uint64_t now_ns = hf_boot_ns();
@@ -161,7 +165,7 @@ static void send_ask(hf_lock_ask *ask)
 static hf_lock_node *route(hf_lock_ask *ask)
 {
     if (ask->lock != NULL)
-        return hf_lock_route(ask->lock);
+        return hf_lock_nodes_route(ask->lock);
     if (ask->redis != NULL)
         return hf_lock_nodes_at(ask->locks, ask->redis);
     return hf_lock_nodes_find(ask->locks, ask->slot);

@@ -4,8 +4,17 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "lock/ask.h"
 #include "lock/callback.h"
-#include "lock/locks.h"
+#include "lock/client.h"
+#include "lock/guard.h"
+#include "lock/lease.h"
+#include "lock/lease_heap.h"
+#include "lock/lock.h"
+#include "lock/nodes.h"
+#include "lock/ops.h"
+#include "lock/tasks.h"
+#include "lock/watchdog.h"
 
 /* ---- downgrade ---- */
 
@@ -30,7 +39,7 @@ static hf_err send_downgrade(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
 static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
 {
     hf_released left;
-    hf_err err = hf_released_read(answer, &left);
+    hf_err err = hf_op_released_read(answer, &left);
     (void)ask;
     if (err != HF_OK)
         return err;
@@ -128,12 +137,12 @@ static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
     const extension *e = ask->arg;
     const hf_lock *lock = e->lock;
     hf_lock_renewed renewed;
-    hf_err err = hf_lock_renewed_read(answer, &renewed);
+    hf_err err = hf_op_renewed_read(answer, &renewed);
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < lock->n_names; i++) {
         hf_lease_note what;
-        hf_err one = hf_lock_renewed_next(&renewed, i, &what);
+        hf_err one = hf_op_renewed_next(&renewed, i, &what);
         if (one != HF_OK && one != HF_CANCEL)
             return one == HF_IN_LINE ? HF_LOST : one;
     }

@@ -1,16 +1,9 @@
-/* hold.c - a lock from HELD to its release: the renewal of its lease, the callbacks on
- * its loss, and its return.
+/* hold.c - lock/hold.h.
  *
  * Renewals and events run on the watchdog's thread, because the client's loop may be
- * busy, or not run at all. The release belongs to the loop.
- *
- * Release: the handle's owner gets an answer within request_timeout_ms, but not while a
- * callback of an event runs, which may use memory that the owner frees then. The release
- * itself does not wait for such a callback: the callback may be the one that releases, or
- * may wait for something that the releaser holds. The handle is freed when it has ended.
- * Without an answer the request is repeated in the background until the lease must be
- * over. An unanswered request to acquire may still be on its way: then the release is
- * sent once more after the deadline of that request. */
+ * busy, or not run at all. */
+#include "lock/hold.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +12,18 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/acquire.h"
 #include "lock/callback.h"
-#include "lock/locks.h"
+#include "lock/client.h"
+#include "lock/guard.h"
+#include "lock/lease.h"
+#include "lock/lease_heap.h"
+#include "lock/lock.h"
+#include "lock/nodes.h"
+#include "lock/notices.h"
+#include "lock/ops.h"
+#include "lock/watch_loop.h"
+#include "lock/watchdog.h"
 
 enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 
@@ -53,7 +56,7 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
     *note = (hf_lease_note){.value = 0};
     for (size_t i = first; i < first + n; i++) {
         hf_lease_note what;
-        hf_err one = hf_lock_renewed_next(renewed, i, &what);
+        hf_err one = hf_op_renewed_next(renewed, i, &what);
         if (!hf_lease_is_held(one)) {
             *note = what;
             return one;
@@ -112,7 +115,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     renewal *r = arg;
     const hf_renew_batch *batch = r->batch;
     hf_lock_renewed renewed;
-    hf_err err = hf_lock_renewed_read(answer, &renewed);
+    hf_err err = hf_op_renewed_read(answer, &renewed);
     bool unused = false;
     size_t at = 0;
     (void)hf_lock_node_answered(r->node, answer, &unused);
@@ -155,7 +158,7 @@ static size_t put_items(const hf_lock *lock, const hf_lock_node *node, uint32_t 
 
 /* One request: of the same slot in a cluster, and of those that want the same replicas.
  */
-size_t hf_held_group(const hf_lock *lock)
+size_t hf_hold_group(const hf_lock *lock)
 {
     enum { WANTED_MAX = 0xffff };
     size_t wanted = lock->wait_replicas < WANTED_MAX ? lock->wait_replicas : WANTED_MAX;
@@ -203,7 +206,7 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
                                on_renewed, r);
     }
     if (err == HF_OK && batch->full)
-        hf_redis_flush(node->renewer);
+        hf_client_flush(node->renewer);
     if (err != HF_OK) {
         free(r);
         hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
@@ -222,7 +225,7 @@ static void tell_user(hf_lock *lock, hf_lock_event event)
     hf_callback_end(&callback);
 }
 
-void hf_held_signal(hf_lock *lock)
+void hf_hold_signal(hf_lock *lock)
 {
     int fd = atomic_load(&lock->fd);
     uint64_t one = 1;
@@ -232,7 +235,7 @@ void hf_held_signal(hf_lock *lock)
     }
 }
 
-hf_lock_reason hf_held_reason(const hf_lock *lock, const hf_lease *lease)
+hf_lock_reason hf_hold_reason(const hf_lock *lock, const hf_lease *lease)
 {
     hf_lease_note note = {.value = 0};
     hf_err code = lease == NULL ? HF_OK : hf_lease_answer(lease, &note);
@@ -251,10 +254,10 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
         hf_run_loop_wake(&lock->locks->tasks.run);
         return;
     }
-    atomic_store(&lock->reason, hf_held_reason(lock, lease));
+    atomic_store(&lock->reason, hf_hold_reason(lock, lease));
     atomic_store(&lock->state, HF_LOCK_GONE);
     hf_guard_ask(&lock->locks->guard, &lock->minded);
-    hf_held_signal(lock);
+    hf_hold_signal(lock);
     tell_user(lock, HF_LOCK_EVENT_LOST);
 }
 
@@ -344,7 +347,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- the lease begins and ends ---- */
 
-hf_err hf_held_start(hf_lock_client *locks, hf_watch_loop *loop,
+hf_err hf_hold_start(hf_lock_client *locks, hf_watch_loop *loop,
                      char detail[HF_DETAIL_SIZE])
 {
     return hf_watchdog_start(
@@ -354,264 +357,33 @@ hf_err hf_held_start(hf_lock_client *locks, hf_watch_loop *loop,
                             .batch_max = BATCH_LEASES,
                             .suspects = true,
                             .renew = renew,
-                            .on_call = hf_hear_called,
-                            .on_stop = hf_hear_stop,
+                            .on_call = hf_notices_on_watchdog_call,
+                            .on_stop = hf_notices_stop,
                             .on_event = on_event,
                             .arg = locks},
         detail);
 }
 
-void hf_held_leave(hf_lock *lock)
+void hf_hold_leave(hf_lock *lock)
 {
-    hf_hear_end(lock);
+    hf_notices_end(lock);
     atomic_store(&lock->event_runs, true);
     hf_lease *lease = atomic_exchange(&lock->lease, NULL);
     if (lease == NULL || !hf_watchdog_leave(lock->locks->watchdog, lease))
         atomic_store(&lock->event_runs, false);
 }
 
-void hf_held_drop(hf_lock *lock)
+void hf_hold_drop(hf_lock *lock)
 {
-    hf_hear_end(lock);
+    hf_notices_end(lock);
     hf_lease *lease = atomic_exchange(&lock->lease, NULL);
     if (lease != NULL)
         hf_watchdog_drop(lock->locks->watchdog, lease);
 }
 
-void hf_lock_renew_now(hf_lock *lock)
+void hf_hold_renew_now(hf_lock *lock)
 {
     int held = HF_LOCK_HELD;
     (void)atomic_compare_exchange_strong(&lock->state, &held, HF_LOCK_SUSPECT);
     hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
-}
-
-/* ---- release ---- */
-
-enum { RETRY_MS = 100 };
-
-static void notify(hf_lock *lock, hf_lock_release_result result, size_t left)
-{
-    hf_lock_released_cb cb = lock->on_released;
-    hf_callback callback;
-    lock->on_released = NULL;
-    if (cb == NULL)
-        return;
-    hf_handle_pay(&lock->handle);
-    hf_callback_begin(&callback, lock->locks);
-    cb(lock, result, left, lock->released_arg);
-    hf_callback_end(&callback);
-}
-
-/* Executed before, when the answer was lost: then there is nothing left of it. And
- * that a lease is over is only known here: its entry may still have been there. */
-static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result result)
-{
-    bool gone = result == HF_RELEASE_EXPIRED || result == HF_RELEASE_NOT_OWNER;
-    if (result == HF_RELEASE_DONE && !lock->was_ours &&
-        atomic_load(&lock->reason) != HF_LOCK_MAX_HOLD)
-        return HF_RELEASE_EXPIRED;
-    return gone && lock->in_doubt && lock->was_ours ? HF_RELEASE_DONE : result;
-}
-
-/* It was answered. Told, and over, when no callback of an event runs any more. */
-static void conclude(hf_lock *lock)
-{
-    lock->answered = atomic_load(&lock->event_runs);
-    if (lock->answered)
-        return; /* hf_release_notes() continues */
-    notify(lock, lock->result, lock->left);
-    if (lock->left_ms > lock->doubt_ms) {
-        hf_lock_client_over(lock);
-        return;
-    }
-    lock->due_ns = hf_lock_node_boot_ns(atomic_load(&lock->node), lock->doubt_ms + 1);
-    hf_lock_client_background(lock, true);
-}
-
-void hf_release_notes(hf_lock_client *locks)
-{
-    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
-        next = lock->next;
-        if (lock->over)
-            hf_lock_client_over(lock);
-        else if (lock->answered)
-            conclude(lock);
-    }
-}
-
-static void on_release_answered(const hf_answer *answer, void *arg)
-{
-    hf_lock *lock = arg;
-    hf_lock_client *locks = lock->locks;
-    hf_released left;
-    hf_err err = hf_released_read(answer, &left);
-    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
-    lock->in_flight--;
-    if (left.now_ms > 0)
-        hf_lock_node_clock(lock->asked, left.now_ms, answer->sent_ns);
-    if (lock->over) {
-        hf_lock_client_over(lock);
-    } else if (err == HF_OK) {
-        lock->result = judge(lock, left.result);
-        lock->left = left.left;
-        lock->left_ms = left.now_ms;
-        conclude(lock);
-    } else {
-        lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
-        lock->due_ns = hf_boot_ns();
-        if (err != HF_NOSCRIPT && !moved)
-            lock->due_ns += RETRY_MS * HF_MS_NS;
-        if (err == HF_MOVED || err == HF_UNSERVED)
-            lock->rest_ns = lock->due_ns;
-    }
-    hf_lock_client_end_turn(locks);
-}
-
-void hf_release_send(hf_lock *lock)
-{
-    hf_lock_node *node = hf_lock_route(lock);
-    bool rests = hf_boot_ns() < lock->rest_ns;
-    /* Else with the answer, or with the next connection. */
-    lock->due_ns = rests ? lock->rest_ns : UINT64_MAX;
-    if (rests || lock->in_flight > 0 || !hf_lock_node_ready(node))
-        return;
-    lock->asked = node;
-    const hf_lock_of of = hf_lock_of_lock(lock);
-    /* It may run late: it only removes its own entry. */
-    const hf_release_args args = {
-        .machine = lock->locks->machine,
-        .shown = lock->leaves_reading
-                     ? hf_reading_shown(&lock->reading, atomic_load(&node->epoch))
-                     : ""};
-    hf_err err =
-        hf_op_lock_release(node->client, &of, &args, 0, on_release_answered, lock);
-    if (err == HF_OK)
-        lock->in_flight++;
-}
-
-void hf_release_drop(hf_lock *lock)
-{
-    notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
-    lock->in_flight = 0;
-    atomic_store(&lock->handle.cancel_queued, false);
-    hf_lock_client_over(lock);
-}
-
-void hf_release_answered(hf_lock *lock)
-{
-    if (lock->over)
-        hf_lock_client_over(lock);
-    else
-        hf_release_send(lock);
-}
-
-void hf_release_begin(hf_lock *lock)
-{
-    uint64_t lease_ns =
-        hf_lock_left_behind(lock) ? atomic_load(&lock->lease_ms) * HF_MS_NS : 0;
-    lock->step = STEP_RELEASE;
-    lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
-    lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
-    lock->due_ns = UINT64_MAX;
-    hf_lock_client_move(lock, &lock->locks->active);
-    hf_lock_client_background(lock, lock->on_released == NULL);
-    lock->in_flight++; /* it is ours until all is done here */
-    hf_ask_released(lock);
-    lock->in_flight--;
-    hf_release_send(lock);
-}
-
-uint64_t hf_release_due_ns(const hf_lock *lock)
-{
-    bool waits = lock->patient && atomic_load(&lock->event_runs);
-    uint64_t due_ns = lock->on_released != NULL && !waits ? lock->tell_until_ns
-                      : lock->answered                    ? UINT64_MAX
-                                                          : lock->release_until_ns;
-    if (lock->in_flight == 0 && lock->due_ns < due_ns)
-        due_ns = lock->due_ns;
-    return due_ns;
-}
-
-void hf_release_time(hf_lock *lock, uint64_t now_ns)
-{
-    if (now_ns >= lock->tell_until_ns &&
-        !(lock->patient && atomic_load(&lock->event_runs))) {
-        notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
-        hf_lock_client_background(lock, true);
-    }
-    if (lock->answered)
-        return;
-    if (now_ns >= lock->release_until_ns)
-        hf_lock_client_over(lock);
-    else if (now_ns >= lock->due_ns)
-        hf_release_send(lock);
-}
-
-/* ---- release: the calls ---- */
-
-static void run_release(hf_task *task)
-{
-    hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.task);
-    lock->on_released = lock->release_cb;
-    hf_release_begin(lock);
-}
-
-/* It counts as not held from here on, even if the request fails. */
-static void give_up(hf_lock *lock, hf_lock_released_cb cb, void *arg)
-{
-    hf_lease *lease = atomic_load(&lock->lease);
-    int kept = HF_LOCK_NOT_LOST;
-    lock->was_ours = lease != NULL && !hf_lease_lost(lease);
-    (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
-    hf_held_leave(lock);
-    hf_guard_end(&lock->locks->guard, &lock->minded);
-    atomic_store(&lock->state, HF_LOCK_GONE);
-    lock->release_cb = cb; /* told once: by the task, if it is run, or by the call */
-    lock->released_arg = arg;
-}
-
-void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
-{
-    if (hf_tasks_forked(&lock->locks->tasks))
-        return;
-    give_up(lock, cb, arg);
-    if (hf_handle_submit(&lock->handle, run_release, cb != NULL) != HF_OK && cb != NULL)
-        cb(lock, HF_RELEASE_UNKNOWN, 0, arg); /* closing gives it back */
-}
-
-void hf_lock_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg)
-{
-    lock->patient = true;
-    hf_lock_release(lock, cb, arg);
-}
-
-typedef struct awaited {
-    hf_run_waiter waiter;
-    hf_lock_release_result result;
-    size_t left;
-} awaited;
-
-static void on_released(hf_lock *lock, hf_lock_release_result result, size_t left,
-                        void *arg)
-{
-    awaited *a = arg;
-    a->result = result;
-    a->left = left;
-    hf_run_loop_done(&lock->locks->tasks.run, &a->waiter);
-}
-
-hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
-{
-    awaited a = {.result = HF_RELEASE_UNKNOWN};
-    if (hf_tasks_may_wait(&lock->locks->tasks, NULL) != HF_OK) {
-        hf_lock_release(lock, NULL, NULL); /* without waiting */
-        return HF_RELEASE_UNKNOWN;
-    }
-    give_up(lock, on_released, &a);
-    /* HF_CLOSED: closing gives it back. */
-    hf_err err = hf_handle_await(&lock->handle, run_release, &a.waiter);
-    HF_ASSERT(err == HF_OK || err == HF_CLOSED);
-    if (left != NULL)
-        *left = a.left;
-    return a.result;
 }

@@ -36,6 +36,10 @@ uint32_t hf_lease_asked_ms(const hf_lease *lease);
 /* In on_event, after HF_LEASE_RENEWED: the last answer, and its note. */
 hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note);
 
+/* For the watchdog, under its lock. No later than its limit. False: it was too late, and
+ * the lease is lost. */
+bool hf_lease_raise(hf_lease *lease, uint64_t to_ns);
+
 /* The time until a deadline; 0: it has passed, or is that of a lost lease. */
 int64_t hf_lease_remaining_ms(uint64_t deadline_ns);
 

@@ -1,9 +1,9 @@
 /* lease_heap.c - the heap of lock/lease.h. Four children each: half as many steps down as
  * with two, and each step that is taken writes to the lease that it moves. */
+#include "lock/lease_heap.h"
+
 #include <stdint.h>
 #include <stdlib.h>
-
-#include "lock/lease_heap.h"
 
 enum { FIRST_CAP = 64, CHILDREN = 4 };
 

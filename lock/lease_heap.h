@@ -46,9 +46,6 @@ struct hf_lease {
     bool asked_for; /* but it is asked for, once */
 };
 
-/* Under lock. No later than its limit. False: it was too late, and the lease is lost. */
-bool hf_lease_raise(hf_lease *lease, uint64_t to_ns);
-
 /* -- a heap; each lease knows its place, so any can be taken out -- */
 
 typedef struct hf_lease_slot {

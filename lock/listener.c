@@ -6,6 +6,9 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/names.h"
+#include "lock/ops.h"
+#include "redis/plain.h"
 
 enum {
     /* One wait. If the connection has died unseen, the news only arrives with a renewal;
@@ -189,7 +192,7 @@ static void listen_now(hf_listener_wait *wait)
     listener->doubt = listener->doubt || wait->doubt;
     wait->doubt = false;
     if (wait->other != NULL)
-        ms = hf_redis_wait_ms(wait->other, wait->client, ms);
+        ms = hf_plain_wait_ms(wait->other, wait->client, ms);
     wait->listening = hf_op_listen(wait->client, prefixes, wait->n_heard, listener->inbox,
                                    ms, on_heard, wait) == HF_OK;
 }
@@ -219,7 +222,7 @@ static void on_unblocked(const hf_answer *answer, void *arg)
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
     if (answer->err == HF_AUTH) { /* never again: the next waits are short */
-        hf_redis_unblock_refused(wait->client);
+        hf_client_unblock_refused(wait->client);
         hf_client_reset(wait->client); /* this one is not */
     }
     pause_before_unblock(wait);
@@ -232,7 +235,7 @@ static void unblock(hf_listener_wait *wait)
         return;
     wait->unblocking = true;
     if (wait->other != NULL &&
-        hf_redis_unblock(wait->other, wait->client, on_unblocked, wait) == HF_OK)
+        hf_plain_unblock(wait->other, wait->client, on_unblocked, wait) == HF_OK)
         wait->asked++;
     else
         pause_before_unblock(wait);

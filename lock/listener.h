@@ -1,5 +1,5 @@
 /* listener.h - receives messages: connections that block on a client's inboxes, one inbox
- * for each tag. There are two listeners: for waiting locks (acquisition.c), on the
+ * for each tag. There are two listeners: for waiting locks (acquire.c), on the
  * client's loop, and for held locks (hold.c), on the watchdog's loop.
  *
  * A connection, with the inboxes that it blocks on, is a wait. One request names all tags

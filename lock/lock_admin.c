@@ -9,8 +9,14 @@
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/structs.h"
+#include "lock/ask.h"
 #include "lock/callback.h"
-#include "lock/locks.h"
+#include "lock/client.h"
+#include "lock/lock.h"
+#include "lock/names.h"
+#include "lock/nodes.h"
+#include "lock/ops.h"
+#include "redis/plain.h"
 #include "redis/send.h"
 
 enum { LOOK_MAX = 1000, SCAN_COUNT = 1000 };
@@ -31,8 +37,8 @@ typedef struct place {
 
 static void find(place *p, const hf_lock_client *locks, const char *name)
 {
-    p->bytes = (hf_bytes){p->prefix, hf_lock_prefix(p->prefix, locks->ns, name)};
-    p->slot = hf_lock_slot(locks, p->prefix, p->bytes.len);
+    p->bytes = (hf_bytes){p->prefix, hf_names_prefix(p->prefix, locks->ns, name)};
+    p->slot = hf_lock_nodes_slot(locks, p->prefix, p->bytes.len);
 }
 
 /* ---- looking ---- */
@@ -101,7 +107,7 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
 {
     const looking *l = ask->arg;
     hf_lock_look *out = l->out;
-    hf_err err = hf_script_status(answer, 6, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 6, &out->now_ms);
     if (err != HF_OK)
         return err;
     const char *cell = hf_reply_text(hf_reply_at(answer->reply, 2));
@@ -183,7 +189,7 @@ static hf_err send_scan(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, vo
     hf_args_text(&a, l->pattern);
     hf_args_text(&a, "COUNT");
     hf_args_int(&a, SCAN_COUNT);
-    return hf_command_send(client, &a, 0, cb, arg);
+    return hf_send_command(client, &a, 0, cb, arg);
 }
 
 /* "...{tag}:e:NAME" and "...{tag}:cell:NAME" are locks; each line has one `e`. */
@@ -239,14 +245,14 @@ static hf_err list_at(hf_lock_client *locks, hf_server *redis, listing *l, char 
 static hf_err send_time(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
 {
     (void)ask;
-    return hf_redis_time(client, cb, arg);
+    return hf_plain_time(client, cb, arg);
 }
 
 static hf_err read_time(hf_lock_ask *ask, const hf_answer *answer)
 {
     int64_t unread_ms;
     (void)ask;
-    return hf_time_read(answer, &unread_ms);
+    return hf_plain_time_read(answer, &unread_ms);
 }
 
 /* Owned by the caller, as each of them. The nodes of a cluster are known when one of them
@@ -310,7 +316,7 @@ static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
 {
     forcing *f = ask->arg;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     if (err == HF_OK)
         f->n = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
     return err;
@@ -371,7 +377,7 @@ static hf_err read_check(hf_lock_ask *ask, const hf_answer *answer)
 {
     checking *c = ask->arg;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     if (err == HF_OK || err == HF_LOST)
         c->highest = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 2));
     return err;

@@ -1,5 +1,5 @@
 /* nodes.c - see node.h. */
-#include "lock/node.h"
+#include "lock/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,15 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
-#include "lock/locks.h"
+#include "lock/acquire.h"
+#include "lock/ask.h"
+#include "lock/client.h"
+#include "lock/listener.h"
+#include "lock/lock.h"
+#include "lock/notices.h"
+#include "lock/tasks.h"
+#include "lock/watchdog.h"
+#include "redis/plain.h"
 
 /* ---- what is known of one ---- */
 
@@ -118,7 +126,7 @@ static void on_redis_time(const hf_answer *answer, void *arg)
 {
     hf_lock_node *node = arg;
     int64_t now_ms;
-    if (hf_time_read(answer, &now_ms) == HF_OK) {
+    if (hf_plain_time_read(answer, &now_ms) == HF_OK) {
         hf_lock_node_clock(node, now_ms, answer->sent_ns);
         hf_lock_client_pump(node->locks);
     }
@@ -136,7 +144,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         hf_cluster_doubt(node->locks->nodes.cluster);
         hf_run_loop_wake(&node->locks->tasks.run); /* to leave it, if none needs it */
     }
-    if (err == HF_OK && hf_redis_time(client, on_redis_time, node) != HF_OK)
+    if (err == HF_OK && hf_plain_time(client, on_redis_time, node) != HF_OK)
         hf_client_reset(client);
     if (hf_client_is_refused(client))
         hf_lock_client_refused(node->locks, node);
@@ -170,7 +178,7 @@ static hf_err open_node(hf_lock_client *locks, hf_server *redis, hf_lock_node **
     node->open = 1;
     node->next = nodes->first;
     nodes->first = node;
-    hf_hear_node(node);
+    hf_notices_connect(node);
     *out = node;
     return HF_OK;
 }
@@ -188,7 +196,7 @@ static void reap(hf_lock_client *locks)
 {
     for (hf_lock_node **at = &locks->nodes.parting; *at != NULL;) {
         hf_lock_node *node = *at;
-        if (node->open > 0 || !hf_hear_parted(node)) {
+        if (node->open > 0 || !hf_notices_has_left(node)) {
             at = &node->next;
             continue;
         }
@@ -254,7 +262,7 @@ static void sweep(hf_lock_client *locks)
         node->next = nodes->parting;
         nodes->parting = node;
         disconnect(node);
-        hf_hear_part(node);
+        hf_notices_leave(node);
     }
 }
 
@@ -267,7 +275,7 @@ void hf_lock_nodes_tidy(hf_lock_client *locks)
 
 /* ---- routes ---- */
 
-unsigned hf_lock_slot(const hf_lock_client *locks, const char *prefix, size_t len)
+unsigned hf_lock_nodes_slot(const hf_lock_client *locks, const char *prefix, size_t len)
 {
     return hf_cluster_is_plain(locks->nodes.cluster) ? 0 : hf_slot(prefix, len);
 }
@@ -301,14 +309,14 @@ hf_lock_node *hf_lock_nodes_at(hf_lock_client *locks, hf_server *redis)
 }
 
 /* Its line's clock is read anew: the new node may have older data. */
-hf_lock_node *hf_lock_route(hf_lock *lock)
+hf_lock_node *hf_lock_nodes_route(hf_lock *lock)
 {
     hf_lock_client *locks = lock->locks;
     hf_lock_node *old = atomic_load(&lock->node);
     hf_lock_node *node = hf_lock_nodes_find(locks, lock->slot);
     if (node == old || node == &locks->nodes.away)
         return old;
-    hf_confirm_end(lock); /* the new node's replicas have to confirm it */
+    hf_acquire_confirm_end(lock); /* the new node's replicas have to confirm it */
     hf_lock_node_begins_epoch(node);
     if (lock->in_flight == 0)
         lock->asked = NULL;
@@ -324,9 +332,9 @@ static void on_change(void *arg)
     if (locks->tasks.ended)
         return;
     for (hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
-        (void)hf_lock_route(lock);
+        (void)hf_lock_nodes_route(lock);
     for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
-        (void)hf_lock_route(lock);
+        (void)hf_lock_nodes_route(lock);
     hf_err err = hf_cluster_status(locks->nodes.cluster, why);
     if (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)
         hf_lock_client_refused(locks, &locks->nodes.away);

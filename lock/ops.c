@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "lock/lease.h"
+#include "lock/lock.h"
+#include "lock/names.h"
 #include "lock_scripts.h"
 #include "redis/send.h"
 
@@ -54,14 +57,14 @@ hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
     hf_args_int(&a, (int64_t)args->asker.boot_ms);
     hf_args_text(&a, args->shown);
     put_names(&a, lock);
-    return hf_script_send(client, &hf_lua_lock_acquire, &lock->prefix, 1, &a, timeout_ms,
+    return hf_send_script(client, &hf_lua_lock_acquire, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);
 }
 
-hf_err hf_acquired_read(const hf_answer *answer, hf_acquired *out)
+hf_err hf_op_acquired_read(const hf_answer *answer, hf_acquired *out)
 {
     *out = (hf_acquired){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 3, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &out->now_ms);
     int64_t third =
         answer->err == HF_OK ? hf_reply_int(hf_reply_at(answer->reply, 2)) : 0;
     if (err == HF_OK) {
@@ -158,19 +161,19 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
     }
     for (i = 0; i < n; i++)
         keys[i] = items[i].prefix;
-    return hf_script_send(client, &hf_lua_lock_renew, keys, n, &a, timeout_ms, cb, arg);
+    return hf_send_script(client, &hf_lua_lock_renew, keys, n, &a, timeout_ms, cb, arg);
 }
 
-hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out)
+hf_err hf_op_renewed_read(const hf_answer *answer, hf_lock_renewed *out)
 {
     *out = (hf_lock_renewed){.reply = answer->reply, .at = RENEWED_FIXED};
-    hf_err err = hf_script_status(answer, RENEWED_FIXED, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, RENEWED_FIXED, &out->now_ms);
     if (err == HF_OK)
         out->n = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
     return err;
 }
 
-hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what)
+hf_err hf_op_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what)
 {
     const hf_reply *reply = renewed->reply;
     size_t place = SIZE_MAX, at;
@@ -205,14 +208,14 @@ hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock,
     hf_args_text(&a, args->machine);
     hf_args_text(&a, args->shown);
     put_names(&a, lock);
-    return hf_script_send(client, &hf_lua_lock_release, &lock->prefix, 1, &a, timeout_ms,
+    return hf_send_script(client, &hf_lua_lock_release, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);
 }
 
-hf_err hf_released_read(const hf_answer *answer, hf_released *out)
+hf_err hf_op_released_read(const hf_answer *answer, hf_released *out)
 {
     *out = (hf_released){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &out->now_ms);
     if (err != HF_OK)
         return err;
     for (size_t i = 2; i + 1 < hf_reply_len(answer->reply); i += 2) {
@@ -243,7 +246,7 @@ hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
     hf_args_text(&a, owner);
     hf_args_flag(&a, revoke);
     hf_args_text(&a, end);
-    return hf_script_send(client, &hf_lua_lock_force, &prefix, 1, &a, 0, cb, arg);
+    return hf_send_script(client, &hf_lua_lock_force, &prefix, 1, &a, 0, cb, arg);
 }
 
 hf_err hf_op_lock_look(hf_client *client, hf_bytes prefix, const char *name, size_t limit,
@@ -254,7 +257,7 @@ hf_err hf_op_lock_look(hf_client *client, hf_bytes prefix, const char *name, siz
         return HF_NOMEM;
     hf_args_text(&a, name);
     hf_args_int(&a, (int64_t)limit);
-    return hf_script_send(client, &hf_lua_lock_look, &prefix, 1, &a, 0, cb, arg);
+    return hf_send_script(client, &hf_lua_lock_look, &prefix, 1, &a, 0, cb, arg);
 }
 
 hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix, const char *resource,
@@ -268,7 +271,7 @@ hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix, const char *resourc
     hf_args_int(&a, (int64_t)fence);
     hf_args_text(&a, owner);
     hf_args_int(&a, remember_ms);
-    return hf_script_send(client, &hf_lua_lock_fence_check, &prefix, 1, &a, 0, cb, arg);
+    return hf_send_script(client, &hf_lua_lock_fence_check, &prefix, 1, &a, 0, cb, arg);
 }
 
 /* ---- messages ---- */
@@ -295,5 +298,5 @@ hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
         hf_args_text(&a, inboxes[i]);
     }
     hf_args_text(&a, seconds);
-    return hf_command_send(client, &a, wait_ms + LISTEN_MARGIN_MS, cb, arg);
+    return hf_send_command(client, &a, wait_ms + LISTEN_MARGIN_MS, cb, arg);
 }

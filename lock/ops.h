@@ -1,8 +1,8 @@
 /* ops.h - the operations on locks. Each is one script (lock/lua), and each decision is
  * taken there; this only carries it to Redis and reads what comes back.
  *
- * Sending answers as hf_redis_call() does, and its arguments are copied. Reading fills a
- * struct whose pointers are borrowed from the answer; it gives the answer's own fault,
+ * Sending answers as hf_request_send() does, and its arguments are copied. Reading fills
+ * a struct whose pointers are borrowed from the answer; it gives the answer's own fault,
  * the script's status, or HF_PROTO. Times are Unix ms on Redis's clock. `not_after`: the
  * request does nothing when it is executed later than that (0: no limit). */
 #ifndef HF_LOCK_OPS_H
@@ -14,7 +14,7 @@
 #include "base/reading.h"
 #include "lock/names.h"
 #include "lock/watchdog.h"
-#include "redis/call.h"
+#include "redis/request.h"
 
 enum {
     HF_HOLD_SIZE = 17, /* 16 hexadecimal digits: one acquisition */
@@ -64,7 +64,7 @@ typedef struct hf_acquired {
 } hf_acquired;
 
 /* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_DEADLINE, or a fault. */
-HF_MUSTCHECK hf_err hf_acquired_read(const hf_answer *answer, hf_acquired *out);
+HF_MUSTCHECK hf_err hf_op_acquired_read(const hf_answer *answer, hf_acquired *out);
 
 /* ---- renew ---- */
 
@@ -89,12 +89,12 @@ typedef struct hf_lock_renewed {
     const hf_reply *reply;
     size_t at; /* in the reply: of the next one that is not simply held */
 } hf_lock_renewed;
-HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
+HF_MUSTCHECK hf_err hf_op_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
 /* Of the i-th; i rises from call to call. HF_OK (value: its fence if it waited, or if
  * other clients of its owner hold it too; else 0), HF_CANCEL (its fence), HF_IN_LINE,
  * HF_LOST (1: it was taken away), or a fault: it is not known. Where there is a reading
  * of its line's clock, clock_ms is not 0, and after_ms says when to ask again. */
-hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what);
+hf_err hf_op_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what);
 
 /* ---- release ---- */
 
@@ -114,7 +114,7 @@ typedef struct hf_released {
     hf_lock_release_result result; /* the worst of all names */
     size_t left;
 } hf_released;
-HF_MUSTCHECK hf_err hf_released_read(const hf_answer *answer, hf_released *out);
+HF_MUSTCHECK hf_err hf_op_released_read(const hf_answer *answer, hf_released *out);
 
 /* ---- the rest ---- */
 

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lock/locks.h"
+#include "lock/hold.h"
+#include "lock/lease.h"
+#include "lock/lease_heap.h"
+#include "lock/lock.h"
 
 bool hf_lock_held(const hf_lock *lock)
 {
@@ -40,7 +43,7 @@ hf_lock_reason hf_lock_why(const hf_lock *lock)
     hf_lock_reason reason = (hf_lock_reason)atomic_load(&lock->reason);
     if (reason == HF_LOCK_NOT_LOST && atomic_load(&lock->fence) != 0 &&
         hf_lock_get_state(lock) == HF_LOCK_GONE)
-        return hf_held_reason(lock, atomic_load(&lock->lease));
+        return hf_hold_reason(lock, atomic_load(&lock->lease));
     return reason;
 }
 
@@ -68,6 +71,6 @@ int hf_lock_fd(hf_lock *lock)
     }
     /* It may have been lost before the watchdog could see the descriptor. */
     if (hf_lock_get_state(lock) == HF_LOCK_GONE)
-        hf_held_signal(lock);
+        hf_hold_signal(lock);
     return fd;
 }

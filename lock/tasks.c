@@ -178,7 +178,7 @@ void hf_tasks_set_timer(hf_tasks *tasks, uint64_t due_ns)
 
 /* ---- handles ---- */
 
-hf_err hf_handle_submit(hf_handle *handle, void (*run)(hf_task *task), bool owes)
+hf_err hf_tasks_handle_submit(hf_handle *handle, void (*run)(hf_task *task), bool owes)
 {
     if (hf_tasks_forked(handle->tasks))
         return HF_FORKED;
@@ -187,14 +187,14 @@ hf_err hf_handle_submit(hf_handle *handle, void (*run)(hf_task *task), bool owes
     return hf_tasks_submit(handle->tasks, &handle->task, owes);
 }
 
-hf_err hf_handle_await(hf_handle *handle, void (*run)(hf_task *task),
-                       hf_run_waiter *waiter)
+hf_err hf_tasks_handle_await(hf_handle *handle, void (*run)(hf_task *task),
+                             hf_run_waiter *waiter)
 {
     handle->task.run = run;
     return hf_tasks_await(handle->tasks, &handle->task, false, waiter);
 }
 
-void hf_handle_cancel(hf_handle *handle, void (*run)(hf_task *task))
+void hf_tasks_handle_cancel(hf_handle *handle, void (*run)(hf_task *task))
 {
     if (hf_tasks_forked(handle->tasks) || atomic_exchange(&handle->cancel_queued, true))
         return;
@@ -203,15 +203,15 @@ void hf_handle_cancel(hf_handle *handle, void (*run)(hf_task *task))
         atomic_store(&handle->cancel_queued, false); /* closing cancels it */
 }
 
-void hf_handle_pay(hf_handle *handle)
+void hf_tasks_handle_pay(hf_handle *handle)
 {
     if (handle->owes)
         hf_tasks_pay(handle->tasks);
     handle->owes = false;
 }
 
-void hf_handle_answer(hf_handle *handle, hf_awaited *awaited, hf_err err,
-                      const char *detail)
+void hf_tasks_handle_answer(hf_handle *handle, hf_awaited *awaited, hf_err err,
+                            const char *detail)
 {
     awaited->err = err;
     (void)snprintf(awaited->detail, sizeof awaited->detail, "%s", detail);

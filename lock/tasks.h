@@ -96,16 +96,16 @@ typedef struct hf_awaited {
 } hf_awaited;
 
 /* HF_OK: the task will run. HF_FORKED, HF_CLOSED: it will not. */
-HF_MUSTCHECK hf_err hf_handle_submit(hf_handle *handle, void (*run)(hf_task *task),
-                                     bool owes);
+HF_MUSTCHECK hf_err hf_tasks_handle_submit(hf_handle *handle, void (*run)(hf_task *task),
+                                           bool owes);
 /* The same, and returns when the waiter is done. */
-HF_MUSTCHECK hf_err hf_handle_await(hf_handle *handle, void (*run)(hf_task *task),
-                                    hf_run_waiter *waiter);
-void hf_handle_cancel(hf_handle *handle, void (*run)(hf_task *task));
+HF_MUSTCHECK hf_err hf_tasks_handle_await(hf_handle *handle, void (*run)(hf_task *task),
+                                          hf_run_waiter *waiter);
+void hf_tasks_handle_cancel(hf_handle *handle, void (*run)(hf_task *task));
 /* On the loop, before the callback that it owes. */
-void hf_handle_pay(hf_handle *handle);
+void hf_tasks_handle_pay(hf_handle *handle);
 /* On the loop: the answer for a caller that waits. */
-void hf_handle_answer(hf_handle *handle, hf_awaited *awaited, hf_err err,
-                      const char *detail);
+void hf_tasks_handle_answer(hf_handle *handle, hf_awaited *awaited, hf_err err,
+                            const char *detail);
 
 #endif

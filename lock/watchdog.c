@@ -34,8 +34,10 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "lock/lease.h"
 #include "lock/lease_heap.h"
-#include "redis/call.h"
+#include "lock/watch_loop.h"
+#include "redis/request.h"
 #include "redis/server.h"
 
 enum {
@@ -364,7 +366,7 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
                                     timeout_of(w, leases, n), full};
         w->opts.renew(w->client, &b->shown, w->opts.arg);
         if (full && w->client != NULL)
-            hf_redis_flush(w->client);
+            hf_client_flush(w->client);
     }
     uv_mutex_lock(&w->lock);
     verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0, 0};

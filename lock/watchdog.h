@@ -21,7 +21,7 @@
 
 #include "lock/lease.h"
 #include "lock/watch_loop.h"
-#include "redis/connection.h"
+#include "redis/client.h"
 
 typedef struct hf_watchdog hf_watchdog;
 

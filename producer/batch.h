@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "holdfast/producer.h"
 #include "queue/ops.h"
 #include "redis/replicas.h"
 #include "redis/run_loop.h"

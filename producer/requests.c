@@ -43,6 +43,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "queue/keys.h"
+#include "redis/plain.h"
 
 enum {
     WINDOW = 8,                 /* requests in flight */
@@ -720,14 +721,13 @@ static void flush(void *arg)
     if (requests->stage != HF_REQUESTS_RUNS)
         return;
     for (hf_node *node = requests->nodes.first; node != NULL; node = node->next)
-        hf_redis_flush(node->client);
+        hf_client_flush(node->client);
 }
 
-/* Every request is a script that does not wait; but replicas are somewhere else. */
+/* Scripts never wait, so an answer comes at once; that of replicas does not. */
 static bool expects(void *arg)
 {
-    const hf_requests *requests = arg;
-    return requests->wait_replicas == 0;
+    return ((const hf_requests *)arg)->wait_replicas == 0;
 }
 
 const hf_run_hooks hf_requests_hooks = {submit, flush, expects};
@@ -738,7 +738,7 @@ static void on_time(const hf_answer *answer, void *arg)
     hf_requests *requests = node->nodes->owner;
     int64_t now_ms;
     node->clock_asked = false;
-    if (hf_time_read(answer, &now_ms) == HF_OK)
+    if (hf_plain_time_read(answer, &now_ms) == HF_OK)
         note_time(node, now_ms, answer->sent_ns);
     pump(requests);
 }
@@ -748,7 +748,7 @@ static void on_time(const hf_answer *answer, void *arg)
 static void on_ready(hf_requests *requests, hf_node *node)
 {
     node->clock_known = false;
-    node->clock_asked = hf_redis_time(node->client, on_time, node) == HF_OK;
+    node->clock_asked = hf_plain_time(node->client, on_time, node) == HF_OK;
     if (&node->line == requests->nodes.registry.line)
         (void)hf_nodes_register_all(&requests->nodes);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "redis/call.h"
+#include "redis/request.h"
 
 bool hf_error_text_fits(hf_bytes text); /* UTF-8, and not longer than HF_ERROR_MAX */
 

@@ -36,7 +36,7 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
 hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)
 {
     *out = (hf_enqueued){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &out->now_ms);
     if (err != HF_OK && err != HF_EXISTS)
         return err;
     out->repeated = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
@@ -70,5 +70,5 @@ hf_err hf_op_forget(hf_client *client, const hf_queue *queue, const char *produc
         return HF_NOMEM;
     hf_args_text(&a, "DEL");
     hf_args_text(&a, key);
-    return hf_command_send(client, &a, 0, cb, arg);
+    return hf_send_command(client, &a, 0, cb, arg);
 }

@@ -1,7 +1,7 @@
 /* ops.h - the operations on a queue. Each is one script (queue/lua), and each decision is
  * taken there; this file only carries it to Redis and reads what comes back.
  *
- * Sending: hf_op_x(client, ...) answers as hf_redis_call() does, and its arguments are
+ * Sending: hf_op_x(client, ...) answers as hf_request_send() does, and its arguments are
  * copied. Reading: in the callback, hf_x_read(answer, ...) fills a struct whose pointers
  * are borrowed from the answer. It gives the answer's own fault, the script's
  * (HF_DEADLINE), or HF_PROTO.
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "base/reading.h"
-#include "holdfast/producer.h"
-#include "redis/call.h"
+#include "holdfast/job.h"
+#include "redis/request.h"
 
 enum {
     HF_PREFIX_SIZE = 2 * HF_NAME_MAX + 8,

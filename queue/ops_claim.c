@@ -28,7 +28,7 @@ static hf_bytes numbers(char out[NUMBERS_SIZE], const int64_t *values, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (i > 0)
             out[len++] = ' ';
-        len += hf_decimal(out + len, values[i]);
+        len += hf_args_digits(out + len, values[i]);
     }
     return (hf_bytes){out, len};
 }
@@ -65,7 +65,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
 {
     *out = (hf_claimed){.n = 0};
-    hf_err err = hf_script_status(answer, CLAIM_HEAD, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, CLAIM_HEAD, &out->now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *reply = answer->reply;

@@ -40,7 +40,7 @@ hf_err hf_op_cron_put(hf_client *client, const hf_queue *queue,
 hf_err hf_cron_put_read(const hf_answer *answer, bool *written)
 {
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     *written = err == HF_OK && hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     return err;
 }
@@ -59,7 +59,7 @@ hf_err hf_op_cron_due(hf_client *client, const hf_queue *queue, const char *work
 hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out)
 {
     *out = (hf_cron_due){.n = 0};
-    hf_err err = hf_script_status(answer, DUE_HEAD, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, DUE_HEAD, &out->now_ms);
     if (err != HF_OK)
         return err;
     out->reply_ = answer->reply;
@@ -118,7 +118,7 @@ hf_err hf_op_cron_tick(hf_client *client, const hf_queue *queue,
 hf_err hf_cron_tick_read(const hf_answer *answer, bool *more, const hf_reply **codes)
 {
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 4, &now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &now_ms);
     if (err != HF_OK)
         return err;
     *more = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;

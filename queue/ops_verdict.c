@@ -171,7 +171,7 @@ done:
 hf_err hf_settled_read(const hf_answer *answer, hf_settled *out)
 {
     *out = (hf_settled){.n = 0};
-    hf_err err = hf_script_status(answer, 2, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 2, &out->now_ms);
     if (err != HF_OK)
         return err;
     out->codes = hf_reply_at(answer->reply, 2);

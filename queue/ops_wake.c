@@ -39,7 +39,7 @@ hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues, size_t n,
         hf_args_text(&a, keys[i]);
     }
     hf_args_text(&a, seconds);
-    return hf_command_send(client, &a, wait_ms + WAIT_MARGIN_MS, cb, arg);
+    return hf_send_command(client, &a, wait_ms + WAIT_MARGIN_MS, cb, arg);
 }
 
 /* Of the queue whose `wake` is popped, the answer says the whole key. */
@@ -92,13 +92,13 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     hf_args_int(&a, (int64_t)args->asker.boot_ms);
     for (size_t i = 0; i < n; i++)
         hf_args_text(&a, args->shown == NULL ? "" : args->shown[i]);
-    hf_err err = hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_check,
-                                                  .keys = keys,
-                                                  .n_keys = n,
-                                                  .args = a.at,
-                                                  .n_args = a.n,
-                                                  .cb = cb,
-                                                  .arg = arg});
+    hf_err err = hf_request_send(client, &(hf_call){.script = &hf_lua_queue_check,
+                                                    .keys = keys,
+                                                    .n_keys = n,
+                                                    .args = a.at,
+                                                    .n_args = a.n,
+                                                    .cb = cb,
+                                                    .arg = arg});
     hf_args_done(&a);
     return err;
 }
@@ -115,7 +115,7 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queu
                        size_t n)
 {
     *out = (hf_checked){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 8, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 8, &out->now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *divided = hf_reply_at(answer->reply, 3);
@@ -150,13 +150,13 @@ hf_err hf_op_read(hf_client *client, const hf_queue *const *queues, size_t n,
     hf_args_int(&a, (int64_t)asker->boot_ms);
     for (size_t i = 0; i < n; i++)
         hf_args_text(&a, shown[i]);
-    return hf_script_send(client, &hf_lua_queue_read, keys, n, &a, 0, cb, arg);
+    return hf_send_script(client, &hf_lua_queue_read, keys, n, &a, 0, cb, arg);
 }
 
 hf_err hf_read_read(const hf_answer *answer, int64_t *now_ms, hf_read_queue *queues,
                     size_t n)
 {
-    hf_err err = hf_script_status(answer, 2 + n, now_ms);
+    hf_err err = hf_send_script_status(answer, 2 + n, now_ms);
     for (size_t i = 0; err == HF_OK && i < n; i++)
         queues[i] = read_queue(hf_reply_at(answer->reply, 2 + i));
     return err;
@@ -169,17 +169,17 @@ hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
     HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
-    return hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_peek,
-                                            .keys = keys,
-                                            .n_keys = n,
-                                            .cb = cb,
-                                            .arg = arg});
+    return hf_request_send(client, &(hf_call){.script = &hf_lua_queue_peek,
+                                              .keys = keys,
+                                              .n_keys = n,
+                                              .cb = cb,
+                                              .arg = arg});
 }
 
 hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n)
 {
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 3, &now_ms);
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *flags = hf_reply_at(answer->reply, 2);

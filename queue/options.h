@@ -2,7 +2,8 @@
 #ifndef HF_QUEUE_OPTIONS_H
 #define HF_QUEUE_OPTIONS_H
 
-#include "holdfast/producer.h"
+#include "holdfast/error.h"
+#include "holdfast/job.h"
 
 /* HF_OK, or HF_INVALID with what was expected and found, after "job 3: ". Not its queue,
  * type, id, payload and times. */

@@ -86,7 +86,7 @@ static size_t put(char *out, size_t at, const char *text, size_t len)
 static size_t put_number(char *out, size_t at, const char *name, int64_t value)
 {
     at = put(out, at, name, strlen(name));
-    return at + hf_decimal(out + at, value);
+    return at + hf_args_digits(out + at, value);
 }
 
 bool hf_record_has_options(const hf_job *job)

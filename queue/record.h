@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "holdfast/producer.h"
-#include "redis/call.h"
+#include "holdfast/job.h"
+#include "redis/request.h"
 
 typedef struct hf_record {
     char type[HF_ID_SIZE];

@@ -9,7 +9,7 @@ hf_err hf_queue_send(hf_client *client, const hf_queue *queue, const hf_script *
                      hf_args *args, uint32_t timeout_ms, hf_answer_cb cb, void *arg)
 {
     const hf_bytes key = {queue->prefix, queue->prefix_len};
-    return hf_script_send(client, script, &key, 1, args, timeout_ms, cb, arg);
+    return hf_send_script(client, script, &key, 1, args, timeout_ms, cb, arg);
 }
 
 hf_err hf_registry_send(hf_client *client, const char *ns, const hf_script *script,
@@ -18,5 +18,5 @@ hf_err hf_registry_send(hf_client *client, const char *ns, const hf_script *scri
     char prefix[HF_KEY_SIZE];
     hf_key_registry(prefix, ns);
     const hf_bytes key = {prefix, strlen(prefix)};
-    return hf_script_send(client, script, &key, 1, args, 0, cb, arg);
+    return hf_send_script(client, script, &key, 1, args, 0, cb, arg);
 }

@@ -103,7 +103,7 @@ const char *hf_job_shard_text(const hf_job *job)
 
 unsigned hf_shard_of_id(const char *id, unsigned n)
 {
-    return hf_crc16(id, strlen(id)) % n;
+    return hf_slots_crc16(id, strlen(id)) % n;
 }
 
 uint32_t hf_shard_max_running(uint32_t max_running, unsigned i, unsigned n)
@@ -140,7 +140,7 @@ hf_err hf_op_shards(hf_client *client, const hf_queue *queue, int64_t not_after,
 
 hf_err hf_divided_read(const hf_answer *answer, hf_divided *out)
 {
-    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 4, &out->now_ms);
     if (err != HF_OK)
         return err;
     (void)snprintf(out->why, sizeof out->why, "%s",

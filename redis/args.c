@@ -47,7 +47,7 @@ void hf_args_text(hf_args *args, const char *text)
 void hf_args_int(hf_args *args, int64_t value)
 {
     HF_ASSERT(args->digits_end - args->digits >= HF_DECIMAL_MAX);
-    size_t len = hf_decimal(args->digits, value);
+    size_t len = hf_args_digits(args->digits, value);
     hf_args_bytes(args, (hf_bytes){args->digits, len});
     args->digits += len;
 }
@@ -57,7 +57,7 @@ void hf_args_flag(hf_args *args, bool value)
     hf_args_text(args, value ? "1" : "0");
 }
 
-size_t hf_decimal(char out[HF_DECIMAL_MAX], int64_t value)
+size_t hf_args_digits(char out[HF_DECIMAL_MAX], int64_t value)
 {
     char backwards[HF_DECIMAL_MAX];
     size_t n = 0, len = 0;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redis/call.h"
+#include "redis/request.h"
 
 enum { HF_DECIMAL_MAX = 20, HF_ARGS_FEW = 40 };
 
@@ -34,6 +34,6 @@ void hf_args_int(hf_args *args, int64_t value);
 void hf_args_flag(hf_args *args, bool value); /* "1" or "0" */
 
 /* Writes a number's digits, without a NUL, and answers how many bytes that were. */
-size_t hf_decimal(char out[HF_DECIMAL_MAX], int64_t value);
+size_t hf_args_digits(char out[HF_DECIMAL_MAX], int64_t value);
 
 #endif

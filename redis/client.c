@@ -1,5 +1,6 @@
-/* client.c - the life of a client: redis/connection.h. */
+/* client.c - the life of a client: redis/client.h. */
 #include "redis/client_state.h"
+#include "redis/connect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,18 +74,18 @@ static void on_soon(uv_idle_t *soon)
     uv_idle_stop(soon);
     if (client->lost) {
         client->lost = false;
-        hf_call_fail_all(client, client->detail);
+        hf_request_fail_all(client, client->detail);
         if (client->phase != CLIENT_CLOSED) {
             hf_connect_wait(client);
             tell(client);
         }
     }
     if (client->phase == CLIENT_CLOSED) {
-        hf_call_fail_all(client, "the client was closed");
+        hf_request_fail_all(client, "the client was closed");
         close_handles(client);
         return;
     }
-    hf_call_flush(client);
+    hf_request_flush(client);
 }
 
 void hf_client_soon(hf_client *client)
@@ -92,13 +93,13 @@ void hf_client_soon(hf_client *client)
     uv_idle_start(&client->soon, on_soon); /* does nothing when it is active */
 }
 
-void hf_redis_flush(hf_client *client)
+void hf_client_flush(hf_client *client)
 {
     check(client);
     if (client->lost || !hf_client_ready(client))
         return; /* there is more to do soon than that */
     uv_idle_stop(&client->soon);
-    hf_call_flush(client);
+    hf_request_flush(client);
 }
 
 /* The server may not notice that this connection has gone, and may still execute its
@@ -310,7 +311,7 @@ unsigned hf_client_lacks(const hf_client *client)
     return atomic_load(&client->redis->lacks);
 }
 
-void hf_redis_unblock_refused(hf_client *blocked)
+void hf_client_unblock_refused(hf_client *blocked)
 {
     check(blocked);
     atomic_fetch_or(&blocked->redis->lacks, HF_LACKS_UNBLOCK);

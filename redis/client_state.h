@@ -17,10 +17,10 @@
 
 #include "base/buf.h"
 #include "base/random.h"
-#include "redis/call.h"
-#include "redis/connection.h"
+#include "redis/client.h"
 #include "redis/flight.h"
 #include "redis/link.h"
+#include "redis/request.h"
 #include "redis/resolve.h"
 #include "redis/sentinel.h"
 #include "redis/server.h"
@@ -96,35 +96,5 @@ struct hf_client {
     void (*close_cb)(void *arg);
     void *close_arg;
 };
-
-/* client.c */
-void hf_client_soon(hf_client *client);
-/* The connection, or the try to get one, has come to its end. */
-void hf_client_lose(hf_client *client, hf_err err, const char *why);
-/* READY ends. hf_client_drained() ends the connection when nothing is in flight. */
-void hf_client_drain(hf_client *client, hf_err err, const char *why);
-void hf_client_drained(hf_client *client);
-void hf_client_drop_link(hf_client *client);
-void hf_client_handle_closed(void *client);
-
-/* connect.c */
-void hf_connect_begin(hf_client *client);
-void hf_connect_wait(hf_client *client);
-/* The Sentinels have answered, or this connection is the one to watch them. */
-void hf_connect_on_news(hf_client *client);
-void hf_connect_on_timer(uv_timer_t *timer);
-
-/* greet.c: sends the greeting; in the end the client is READY, or lost. */
-void hf_greet_begin(hf_client *client);
-
-/* request.c */
-enum { HF_NO_DEADLINE = 0 }; /* another part watches the time */
-HF_MUSTCHECK hf_err hf_call_put(hf_client *client, const hf_call *call,
-                                uint32_t timeout_ms);
-void hf_call_on_reply(void *client, const redisReply *reply);
-void hf_call_flush(hf_client *client);
-void hf_call_on_deadline(uv_timer_t *timer);
-/* Answers everything that is in flight with HF_UNSURE. */
-void hf_call_fail_all(hf_client *client, const char *why);
 
 #endif

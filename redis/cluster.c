@@ -87,7 +87,7 @@ static uint16_t number_of(hf_cluster *c, const hf_place *place)
 {
     size_t unused = c->n_nodes;
     for (size_t i = 0; i < c->n_nodes; i++) {
-        if (hf_place_is(&c->nodes[i].place, place))
+        if (hf_url_place_is(&c->nodes[i].place, place))
             return (uint16_t)(i + 1);
         if (c->nodes[i].place.port == 0)
             unused = i;
@@ -239,7 +239,7 @@ void hf_cluster_moved(hf_cluster *c, const hf_server *asked, const char *words)
     if (c->plain)
         return;
     memcpy(from.host, asked->url.host, sizeof from.host);
-    bool told = hf_moved_read(words, &from, &slot, &to);
+    bool told = hf_slot_moved_read(words, &from, &slot, &to);
     pthread_mutex_lock(&c->lock);
     uint16_t number = told ? number_of(c, &to) : 0;
     if (number != 0 && number != c->at[slot]) {
@@ -294,7 +294,7 @@ static void add_place(hf_place out[HF_ASKED_MAX], size_t *n, size_t max,
 {
     bool known = place->port == 0 || *n == max;
     for (size_t i = 0; i < *n && !known; i++)
-        known = hf_place_is(&out[i], place);
+        known = hf_url_place_is(&out[i], place);
     if (!known)
         out[(*n)++] = *place;
 }

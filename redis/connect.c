@@ -9,6 +9,8 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "redis/client_state.h"
+#include "redis/connect.h"
+#include "redis/greet.h"
 
 enum { IDLE_MS = 500 }; /* a connection that was ready for so long was of use */
 
@@ -20,7 +22,7 @@ static void on_room(void *owner);
 static void on_lost(void *owner, hf_err err, const char *why);
 
 static const hf_link_hooks link_hooks = {.on_open = on_open,
-                                         .on_reply = hf_call_on_reply,
+                                         .on_reply = hf_request_on_reply,
                                          .on_room = on_room,
                                          .on_lost = on_lost,
                                          .on_closed = hf_client_handle_closed};
@@ -68,7 +70,7 @@ static void address_failed(hf_client *client, const char *why)
 {
     hf_client_drop_link(client);
     /* Only the greeting can be in flight, and it does not mind. */
-    hf_call_fail_all(client, why);
+    hf_request_fail_all(client, why);
     next_address(client, why);
 }
 
@@ -89,7 +91,7 @@ static void on_open(void *owner, hf_err err, const char *why)
 
 static void on_room(void *owner)
 {
-    hf_call_flush(owner);
+    hf_request_flush(owner);
 }
 
 /* A server that ends connections too soon is faulty, and not one that finds them idle. */
@@ -224,14 +226,14 @@ static void on_found(hf_client *client)
         return;
     }
     /* A look-up that is stuck looks for the old one. */
-    if (client->resolve != NULL && !hf_place_is(&client->to, &word.primary)) {
+    if (client->resolve != NULL && !hf_url_place_is(&client->to, &word.primary)) {
         hf_resolve_drop(client->resolve);
         client->resolve = NULL;
     }
     client->drops = word.drops;
     client->to = word.primary;
     client->in_vain = true;
-    hf_place_text(&client->to, client->place);
+    hf_url_place_text(&client->to, client->place);
     resolve(client);
 }
 

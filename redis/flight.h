@@ -3,7 +3,7 @@
 #ifndef HF_REDIS_FLIGHT_H
 #define HF_REDIS_FLIGHT_H
 
-#include "redis/call.h"
+#include "redis/request.h"
 
 enum { HF_FLIGHT_MAX = 1 << 16 };
 

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "redis/client_state.h"
+#include "redis/greet.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 
@@ -25,7 +26,7 @@ static hf_bytes text_bytes(const char *text)
 static void ask(hf_client *client, hf_answer_cb cb, const hf_bytes *words, size_t n)
 {
     const hf_call call = {.args = words, .n_args = n, .cb = cb, .arg = client};
-    hf_err err = hf_call_put(client, &call, HF_NO_DEADLINE);
+    hf_err err = hf_request_put(client, &call, HF_NO_DEADLINE);
     if (err != HF_OK)
         hf_client_lose(client, err, hf_err_text(err));
 }

@@ -1,5 +1,6 @@
-/* plain.c - the two plain commands that queues and locks both send: the end of another
- * connection's wait, and the time. */
+/* plain.c - redis/plain.h. */
+#include "redis/plain.h"
+
 #include <string.h>
 
 #include "redis/send.h"
@@ -7,16 +8,16 @@
 
 enum { UNENDED_MS = 500 }; /* of a wait that cannot be ended */
 
-hf_err hf_redis_time(hf_client *client, hf_answer_cb cb, void *arg)
+hf_err hf_plain_time(hf_client *client, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     if (!hf_args_init(&a, 1, 0))
         return HF_NOMEM;
     hf_args_text(&a, "TIME");
-    return hf_command_send(client, &a, 0, cb, arg);
+    return hf_send_command(client, &a, 0, cb, arg);
 }
 
-hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms)
+hf_err hf_plain_time_read(const hf_answer *answer, int64_t *now_ms)
 {
     if (answer->err != HF_OK)
         return answer->err;
@@ -44,7 +45,7 @@ static hf_err send_guard(hf_client *client)
     hf_args_text(&a, "EVAL");
     hf_args_text(&a, "return 0");
     hf_args_text(&a, "0");
-    return hf_command_send(client, &a, 0, on_guard, NULL);
+    return hf_send_command(client, &a, 0, on_guard, NULL);
 }
 
 static bool can_unblock(const hf_client *client, const hf_client *blocked)
@@ -56,12 +57,12 @@ static bool can_unblock(const hf_client *client, const hf_client *blocked)
            (hf_client_lacks(blocked) & HF_LACKS_UNBLOCK) == 0;
 }
 
-uint32_t hf_redis_wait_ms(const hf_client *client, const hf_client *blocked, uint32_t ms)
+uint32_t hf_plain_wait_ms(const hf_client *client, const hf_client *blocked, uint32_t ms)
 {
     return ms < UNENDED_MS || can_unblock(client, blocked) ? ms : UNENDED_MS;
 }
 
-hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
+hf_err hf_plain_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
                         void *arg)
 {
     hf_args a;
@@ -76,5 +77,5 @@ hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked, hf_answer_c
     hf_args_text(&a, "CLIENT");
     hf_args_text(&a, "UNBLOCK");
     hf_args_int(&a, id);
-    return hf_command_send(client, &a, 0, cb, arg);
+    return hf_send_command(client, &a, 0, cb, arg);
 }

@@ -339,7 +339,7 @@ static void send_words(hf_replicas *r, const char *const *words, uint32_t timeou
     if (hf_args_init(&a, n, 0)) {
         for (size_t i = 0; i < n; i++)
             hf_args_text(&a, words[i]);
-        err = hf_command_send(r->client, &a, timeout_ms, cb, r);
+        err = hf_send_command(r->client, &a, timeout_ms, cb, r);
     }
     if (err == HF_OK)
         r->open++;

@@ -29,7 +29,7 @@
 #ifndef HF_REDIS_REPLICAS_H
 #define HF_REDIS_REPLICAS_H
 
-#include "redis/connection.h"
+#include "redis/client.h"
 
 struct hf_cluster;
 

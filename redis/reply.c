@@ -1,4 +1,4 @@
-/* reply.c - redis/reply.h, and the reading half of redis/call.h. */
+/* reply.c - redis/reply.h, and the reading half of redis/request.h. */
 #include "redis/reply.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/base.h"
-#include "redis/call.h"
+#include "redis/request.h"
 
 typedef struct error_class {
     const char *code;

@@ -1,7 +1,7 @@
-/* request.c - requests, answers and deadlines: the sending half of redis/call.h.
+/* request.c - requests, answers and deadlines: the sending half of redis/request.h.
  *
- * Invariant: every request that hf_call_put() took is in `flight` until its callback is
- * called, and leaves it before that. Its bytes are behind those of all before it, in
+ * Invariant: every request that hf_request_put() took is in `flight` until its callback
+ * is called, and leaves it before that. Its bytes are behind those of all before it, in
  * `out` or in the link. */
 #include <stdio.h>
 #include <string.h>
@@ -108,10 +108,10 @@ static void watch_deadline(hf_client *client, uint64_t deadline_ns, uint64_t now
         return;
     client->deadline_ns = deadline_ns;
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    uv_timer_start(&client->deadline, hf_call_on_deadline, left_ns / HF_MS_NS + 1, 0);
+    uv_timer_start(&client->deadline, hf_request_on_deadline, left_ns / HF_MS_NS + 1, 0);
 }
 
-hf_err hf_call_put(hf_client *client, const hf_call *call, uint32_t timeout_ms)
+hf_err hf_request_put(hf_client *client, const hf_call *call, uint32_t timeout_ms)
 {
     uint64_t now = hf_boot_ns();
     const hf_flight_item item = {.cb = call->cb,
@@ -140,17 +140,17 @@ hf_err hf_call_put(hf_client *client, const hf_call *call, uint32_t timeout_ms)
     return HF_OK;
 }
 
-hf_err hf_redis_call(hf_client *client, const hf_call *call)
+hf_err hf_request_send(hf_client *client, const hf_call *call)
 {
     HF_ASSERT(call->cb != NULL && (call->script != NULL || call->n_args > 0));
     if (!hf_client_ready(client))
         return HF_CONN;
     uint32_t timeout_ms =
         call->timeout_ms == 0 ? client->redis->request_timeout_ms : call->timeout_ms;
-    return hf_call_put(client, call, timeout_ms);
+    return hf_request_put(client, call, timeout_ms);
 }
 
-void hf_call_flush(hf_client *client)
+void hf_request_flush(hf_client *client)
 {
     size_t left = client->out.len - client->out_given;
     if (client->link == NULL || left == 0 ||
@@ -191,7 +191,7 @@ static void load_again(hf_client *client, const hf_script *script)
     const hf_call call = {
         .args = words, .n_args = HF_COUNT(words), .cb = on_loaded, .arg = client};
     /* If it cannot be sent, asking again gives NOSCRIPT again, and tries this again. */
-    if (hf_redis_call(client, &call) == HF_OK)
+    if (hf_request_send(client, &call) == HF_OK)
         client->repairing = script;
 }
 
@@ -203,7 +203,7 @@ static hf_err class_of(const hf_client *client, const char *words)
     return of_cluster && !client->redis->in_cluster ? HF_REDIS : err;
 }
 
-void hf_call_on_reply(void *owner, const redisReply *reply)
+void hf_request_on_reply(void *owner, const redisReply *reply)
 {
     hf_client *client = owner;
     hf_flight_item item;
@@ -239,7 +239,7 @@ void hf_call_on_reply(void *owner, const redisReply *reply)
     hf_client_drained(client);
 }
 
-void hf_call_fail_all(hf_client *client, const char *why)
+void hf_request_fail_all(hf_client *client, const char *why)
 {
     hf_flight_item item;
     while (hf_flight_pop(&client->flight, &item)) {
@@ -252,7 +252,7 @@ void hf_call_fail_all(hf_client *client, const char *why)
 /* A deadline has passed. If this whole process was stopped meanwhile, the answer is there
  * and was not read: libuv calls timers before it looks at sockets. So it gets one more
  * look. */
-void hf_call_on_deadline(uv_timer_t *timer)
+void hf_request_on_deadline(uv_timer_t *timer)
 {
     hf_client *client = timer->data;
     uint64_t now = hf_boot_ns();
@@ -266,7 +266,7 @@ void hf_call_on_deadline(uv_timer_t *timer)
     if (!client->overdue) {
         client->overdue = true;
         client->deadline_ns = now;
-        uv_timer_start(timer, hf_call_on_deadline, LAST_LOOK_MS, 0);
+        uv_timer_start(timer, hf_request_on_deadline, LAST_LOOK_MS, 0);
         return;
     }
     client->overdue = false;

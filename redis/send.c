@@ -5,37 +5,37 @@
 
 enum { LOWEST_ANSWER = -19 }; /* of the family "answers" in holdfast/error.h */
 
-hf_err hf_script_send(hf_client *client, const hf_script *script, const hf_bytes *keys,
+hf_err hf_send_script(hf_client *client, const hf_script *script, const hf_bytes *keys,
                       size_t n_keys, hf_args *args, uint32_t timeout_ms, hf_answer_cb cb,
                       void *arg)
 {
     HF_ASSERT(args->n == args->cap && args->n >= script->nargs);
-    hf_err err = hf_redis_call(client, &(hf_call){.script = script,
-                                                  .keys = keys,
-                                                  .n_keys = n_keys,
-                                                  .args = args->at,
-                                                  .n_args = args->n,
-                                                  .timeout_ms = timeout_ms,
-                                                  .cb = cb,
-                                                  .arg = arg});
+    hf_err err = hf_request_send(client, &(hf_call){.script = script,
+                                                    .keys = keys,
+                                                    .n_keys = n_keys,
+                                                    .args = args->at,
+                                                    .n_args = args->n,
+                                                    .timeout_ms = timeout_ms,
+                                                    .cb = cb,
+                                                    .arg = arg});
     hf_args_done(args);
     return err;
 }
 
-hf_err hf_command_send(hf_client *client, hf_args *args, uint32_t timeout_ms,
+hf_err hf_send_command(hf_client *client, hf_args *args, uint32_t timeout_ms,
                        hf_answer_cb cb, void *arg)
 {
     HF_ASSERT(args->n == args->cap);
-    hf_err err = hf_redis_call(client, &(hf_call){.args = args->at,
-                                                  .n_args = args->n,
-                                                  .timeout_ms = timeout_ms,
-                                                  .cb = cb,
-                                                  .arg = arg});
+    hf_err err = hf_request_send(client, &(hf_call){.args = args->at,
+                                                    .n_args = args->n,
+                                                    .timeout_ms = timeout_ms,
+                                                    .cb = cb,
+                                                    .arg = arg});
     hf_args_done(args);
     return err;
 }
 
-hf_err hf_script_status(const hf_answer *answer, size_t n, int64_t *now_ms)
+hf_err hf_send_script_status(const hf_answer *answer, size_t n, int64_t *now_ms)
 {
     if (answer->err != HF_OK)
         return answer->err;

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "base/tls_opts.h"
-#include "redis/call.h"
+#include "redis/request.h"
 #include "redis/server.h"
 
 enum {
@@ -204,7 +204,7 @@ static void subscribe(peer *p, const char *channel)
     const hf_call call = {
         .args = words, .n_args = HF_COUNT(words), .cb = on_subscribed, .arg = p};
     /* Without memory it is as if the Sentinel did not permit it. */
-    (void)!hf_redis_call(p->client, &call);
+    (void)!hf_request_send(p->client, &call);
 }
 
 /* The Sentinel that leads a failover names the new primary as soon as that one is
@@ -270,7 +270,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     char place[HF_URL_PLACE_SIZE], why[HF_DETAIL_SIZE];
     if (p != s->asker)
         return;
-    hf_place_text(&s->url.sentinel.nodes[s->at], place);
+    hf_url_place_text(&s->url.sentinel.nodes[s->at], place);
     if (answer->err == HF_UNSURE) {
         fail(s, HF_CONN, answer->detail);
     } else if (answer->err != HF_OK) {
@@ -296,7 +296,7 @@ static hf_err request(hf_sentinel *s)
                               {s->url.sentinel.master, strlen(s->url.sentinel.master)}};
     const hf_call call = {
         .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = s->asker};
-    return hf_redis_call(s->asker->client, &call);
+    return hf_request_send(s->asker->client, &call);
 }
 
 static void on_asker(hf_client *client, hf_err err, const char *detail, void *arg)

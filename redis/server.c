@@ -278,7 +278,7 @@ uint64_t hf_server_find(hf_server *s, const hf_place *bad)
 {
     pthread_mutex_lock(&s->lock);
     s->asked = s->awaited = true;
-    if (bad != NULL && hf_place_is(bad, &s->word.primary))
+    if (bad != NULL && hf_url_place_is(bad, &s->word.primary))
         s->doubted = true;
     uint64_t answers = s->answers;
     if (s->watcher != NULL)
@@ -329,7 +329,7 @@ static void take_word(hf_server *s, hf_err err, const char *why, bool changes)
 void hf_server_named(hf_server *s, const hf_place *primary)
 {
     pthread_mutex_lock(&s->lock);
-    bool another = !hf_place_is(primary, &s->word.primary);
+    bool another = !hf_url_place_is(primary, &s->word.primary);
     if (another) {
         if (s->word.primary.port != 0)
             atomic_fetch_add(&s->drops, 1);

@@ -1,7 +1,7 @@
 /* server.h - one Redis: how to reach it, and the shared knowledge of it.
  *
  * A worker, a producer, a lock client or an admin object has one hf_server for each Redis
- * that it uses. On it are its connections (redis/connection.h), which may be on several
+ * that it uses. On it are its connections (redis/client.h), which may be on several
  * loops: those for requests, those that block, the watchdog's. They share what each of
  * them learns:
  *

@@ -12,7 +12,7 @@
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
-#include "redis/call.h"
+#include "redis/request.h"
 
 enum {
     EACH_MS = 1000,  /* from a round that was answered to the next, at least */
@@ -171,7 +171,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         return;
     }
     hf_err err = answer->err;
-    hf_place_text(&w->nodes[w->at], place);
+    hf_url_place_text(&w->nodes[w->at], place);
     (void)snprintf(reason, sizeof reason, "%s", answer->detail);
     if (is_no_cluster(answer)) {
         err = HF_CONFIG;
@@ -192,7 +192,7 @@ static hf_err request(peer *p)
     const hf_bytes words[] = {{"CLUSTER", strlen("CLUSTER")}, {"SLOTS", strlen("SLOTS")}};
     const hf_call call = {
         .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = p};
-    return hf_redis_call(p->client, &call);
+    return hf_request_send(p->client, &call);
 }
 
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)

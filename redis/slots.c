@@ -11,7 +11,7 @@
 
 /* CRC-16/XMODEM, which the Redis Cluster specification names in its appendix A: the
  * polynomial 0x1021, no initial value, no reflection. */
-unsigned hf_crc16(const char *data, size_t len)
+unsigned hf_slots_crc16(const char *data, size_t len)
 {
     unsigned crc = 0;
     for (size_t i = 0; i < len; i++) {
@@ -31,9 +31,9 @@ unsigned hf_slot(const char *key, size_t len)
         size_t left = len - (size_t)(tag - key);
         const char *close = left == 0 ? NULL : memchr(tag, '}', left);
         if (close != NULL && close > tag)
-            return hf_crc16(tag, (size_t)(close - tag)) % HF_SLOTS;
+            return hf_slots_crc16(tag, (size_t)(close - tag)) % HF_SLOTS;
     }
-    return hf_crc16(key, len) % HF_SLOTS;
+    return hf_slots_crc16(key, len) % HF_SLOTS;
 }
 
 /* ---- CLUSTER SLOTS ---- */
@@ -107,7 +107,7 @@ static hf_err read_node(const hf_reply *node, const hf_place *asked, hf_place *o
 static uint16_t number_of(hf_slot_map *map, const hf_place *node)
 {
     for (size_t i = map->n_nodes; i-- > 0;)
-        if (hf_place_is(&map->nodes[i], node))
+        if (hf_url_place_is(&map->nodes[i], node))
             return (uint16_t)(i + 1);
     if (map->n_nodes == HF_NODES_MAX)
         return 0;
@@ -168,7 +168,8 @@ static bool parse_part(const char *text, size_t len, int64_t max, int64_t *out)
     return hf_parse_int(digits, 0, max, out);
 }
 
-bool hf_moved_read(const char *words, const hf_place *asked, unsigned *slot, hf_place *to)
+bool hf_slot_moved_read(const char *words, const hf_place *asked, unsigned *slot,
+                        hf_place *to)
 {
     int64_t number = 0, port = 0;
     if (strncmp(words, "MOVED ", 6) != 0)

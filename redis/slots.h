@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redis/call.h"
+#include "redis/request.h"
 #include "redis/url.h"
 
 enum {
@@ -19,7 +19,8 @@ enum {
  * if that is not empty, else the whole key. */
 unsigned hf_slot(const char *key, size_t len);
 
-unsigned hf_crc16(const char *data, size_t len); /* CRC-16/XMODEM, of which it is made */
+unsigned hf_slots_crc16(const char *data,
+                        size_t len); /* CRC-16/XMODEM, of which it is made */
 
 /* An answer of CLUSTER SLOTS. */
 typedef struct hf_slot_map {
@@ -36,7 +37,7 @@ HF_MUSTCHECK hf_err hf_slot_map_read(hf_slot_map *out, const hf_reply *reply,
 
 /* Reads "MOVED 3999 10.0.0.1:6379", which `asked` has answered. False: it names no slot
  * or no node that can be reached. */
-bool hf_moved_read(const char *words, const hf_place *asked, unsigned *slot,
-                   hf_place *to);
+bool hf_slot_moved_read(const char *words, const hf_place *asked, unsigned *slot,
+                        hf_place *to);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 #include "holdfast/tls.h"
-#include "redis/call.h"
+#include "redis/request.h"
 
 typedef struct hf_tls hf_tls;
 

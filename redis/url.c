@@ -366,12 +366,12 @@ static void put_place(const char *host, uint16_t port, char *out)
              port);
 }
 
-bool hf_place_is(const hf_place *place, const hf_place *other)
+bool hf_url_place_is(const hf_place *place, const hf_place *other)
 {
     return place->port == other->port && strcmp(place->host, other->host) == 0;
 }
 
-void hf_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE])
+void hf_url_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE])
 {
     put_place(place->host, place->port, out);
 }

@@ -69,7 +69,7 @@ void hf_url_wipe(hf_url *url);
  * of h": for people, nothing secret. */
 enum { HF_URL_PLACE_SIZE = HF_URL_HOST_MAX + 24 };
 void hf_url_place(const hf_url *url, char out[HF_URL_PLACE_SIZE]);
-void hf_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE]);
-bool hf_place_is(const hf_place *place, const hf_place *other);
+void hf_url_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE]);
+bool hf_url_place_is(const hf_place *place, const hf_place *other);
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef HF_WORKER_HANDLER_H
 #define HF_WORKER_HANDLER_H
 
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 #include "holdfast/worker.h"
 
 enum { HF_TYPES_MAX = 1000 }; /* handlers of one worker */

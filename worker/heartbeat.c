@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "redis/plain.h"
 #include "worker/node/site.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
@@ -112,7 +113,7 @@ static void on_time(const hf_answer *answer, void *arg)
 {
     hf_site *site = arg;
     int64_t now_ms;
-    if (hf_time_read(answer, &now_ms) != HF_OK || site->worker->phase == HF_ENDED)
+    if (hf_plain_time_read(answer, &now_ms) != HF_OK || site->worker->phase == HF_ENDED)
         return;
     hf_site_clock_read(site, now_ms, answer->sent_ns);
     hf_heartbeat_send(site->worker);
@@ -128,7 +129,7 @@ static void learn_time(hf_site *site)
     for (size_t i = 0; i < hf_queues_count(w); i++)
         if (hf_queues_at(w, i)->site == site)
             return;
-    if (hf_redis_time(site->client, on_time, site) != HF_OK)
+    if (hf_plain_time(site->client, on_time, site) != HF_OK)
         return; /* the next heartbeat asks again */
 }
 

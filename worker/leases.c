@@ -200,7 +200,7 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
                           batch->timeout_ms, on_renewed, r);
     }
     if (err == HF_OK && batch->full)
-        hf_redis_flush(site->leases->client);
+        hf_client_flush(site->leases->client);
     hf_notes_taken_free(&taken);
     if (err != HF_OK) {
         free_renewal(r);

@@ -6,7 +6,7 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 #include "holdfast/worker.h"
 #include "queue/ops.h"
 #include "worker/handler.h"

@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "bench/programs/tool.h"
-#include "lock/locks.h"
+#include "lock/client.h"
 
 enum { BATCH = 128, WAIT_S = 30, REQUEST_MAX = 1 << 20 };
 

@@ -5,6 +5,7 @@
 /* IWYU pragma: begin_exports */
 #include "holdfast/admin.h"
 #include "holdfast/error.h"
+#include "holdfast/job.h"
 #include "holdfast/job_wait.h"
 #include "holdfast/lock.h"
 #include "holdfast/lock_set.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holdfast/producer.h"
+#include "holdfast/job.h"
 #include "holdfast/struct.h"
 
 /* What to do about missed ticks. A tick is missed if the next one was due before a worker

@@ -50,12 +50,12 @@ hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
         err = spawn_minder(&fds, path, library_path, kill_grace_ms, &spawned);
     }
     int error = errno;
-    hf_close_fd(&null);
-    hf_close_fd(&control[0]);
-    hf_close_fd(&hello[1]);
+    hf_spawn_close_fd(&null);
+    hf_spawn_close_fd(&control[0]);
+    hf_spawn_close_fd(&hello[1]);
     if (err != HF_OK) {
-        hf_close_fd(&control[1]);
-        hf_close_fd(&hello[0]);
+        hf_spawn_close_fd(&control[1]);
+        hf_spawn_close_fd(&hello[0]);
         errno = error;
         return err;
     }
@@ -121,7 +121,7 @@ void hf_minder_life_reap(const hf_minder_life *life)
 
 void hf_minder_life_close(hf_minder_life *life)
 {
-    hf_close_fd(&life->pidfd);
-    hf_close_fd(&life->words_fd);
-    hf_close_fd(&life->pipe_fd);
+    hf_spawn_close_fd(&life->pidfd);
+    hf_spawn_close_fd(&life->words_fd);
+    hf_spawn_close_fd(&life->pipe_fd);
 }

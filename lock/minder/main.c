@@ -30,6 +30,7 @@
 #include "holdfast/minder.h"
 #include "lock/minder/family.h"
 #include "lock/minder/minder.h"
+#include "lock/minder/record.h"
 #include "lock/minder/spawn.h"
 
 enum {
@@ -81,7 +82,7 @@ static void send_signal(const group *g, int sig)
 
 static void drop(minder *m, group *g)
 {
-    hf_close_fd(&g->pidfd);
+    hf_spawn_close_fd(&g->pidfd);
     *g = m->groups[--m->n];
 }
 
@@ -153,7 +154,7 @@ static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
     if (m->orphaned || i == HF_MINDER_GROUPS_MAX) {
         kill(-id, SIGKILL); /* what cannot be minded must not run */
         kill_family(m, &added);
-        hf_close_fd(&added.pidfd);
+        hf_spawn_close_fd(&added.pidfd);
         return;
     }
     if (i == m->n)

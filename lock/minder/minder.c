@@ -31,7 +31,10 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/fdlock.h"
+#include "lock/lock.h"
+#include "lock/minder/family.h"
 #include "lock/minder/life.h"
+#include "lock/minder/record.h"
 #include "lock/minder/spawn.h"
 
 enum {
@@ -115,7 +118,8 @@ static bool send_record(hf_minder *minder, const hf_minder_record *record, bool 
     int fd = minder->life->process.pipe_fd;
     hf_sigpipe state;
     hf_sigpipe_begin(&state);
-    bool sent = wait ? hf_minder_write(fd, record) : hf_minder_write_now(fd, record);
+    bool sent = wait ? hf_minder_record_write(fd, record)
+                     : hf_minder_record_write_now(fd, record);
     bool full = !sent && !wait && errno == EAGAIN;
     hf_sigpipe_end(&state);
     if (!sent && !full)
@@ -451,7 +455,7 @@ static void close_words(life *l)
     if (l->process.words_fd < 0)
         return;
     uv_close((uv_handle_t *)&l->words, on_life_closed);
-    hf_close_fd(&l->process.words_fd);
+    hf_spawn_close_fd(&l->process.words_fd);
 }
 
 static void on_watch(uv_poll_t *poll, int status, int events)
@@ -466,7 +470,7 @@ static void on_watch(uv_poll_t *poll, int status, int events)
     uv_mutex_lock(&minder->lock);
     bool was_ready = minder->told;
     hf_minder_life_reap(&l->process); /* afterwards its number may belong to another */
-    hf_close_fd(&l->process.pipe_fd);
+    hf_spawn_close_fd(&l->process.pipe_fd);
     minder->life = NULL;
     minder->told = minder->broken = minder->full = false;
     unlock(minder);
@@ -535,7 +539,7 @@ static bool adopt(hf_minder *minder, life *l)
         l->handles = 2;
         uv_poll_start(&l->words, UV_READABLE, on_words);
     } else {
-        hf_close_fd(&l->process.words_fd);
+        hf_spawn_close_fd(&l->process.words_fd);
         hf_minder_life_kill(&l->process); /* `watch` sees it */
     }
     uv_poll_start(&l->watch, UV_READABLE, on_watch);
@@ -645,7 +649,7 @@ void hf_minder_close(hf_minder *minder, void (*cb)(void *arg), void *arg)
         return;
     }
     uv_mutex_lock(&minder->lock);
-    hf_close_fd(&minder->life->process.pipe_fd);
+    hf_spawn_close_fd(&minder->life->process.pipe_fd);
     unlock(minder);
     start_timer(minder, CLOSE_MS);
 }

@@ -27,9 +27,9 @@ typedef struct hf_minder_record {
 
 /* A record is shorter than PIPE_BUF, so it goes whole or not at all. False with errno;
  * EAGAIN: the pipe is full. */
-bool hf_minder_write_now(int fd, const hf_minder_record *record);
+bool hf_minder_record_write_now(int fd, const hf_minder_record *record);
 /* Writes one record, and waits a moment for a full pipe. Async-signal-safe. False: the
  * minder is gone, or does not read. */
-bool hf_minder_write(int fd, const hf_minder_record *record);
+bool hf_minder_record_write(int fd, const hf_minder_record *record);
 
 #endif

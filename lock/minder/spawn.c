@@ -70,7 +70,7 @@ bool hf_spawn_pipe(int fds[2], int ours)
     return false;
 }
 
-void hf_close_fd(int *fd)
+void hf_spawn_close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -234,7 +234,7 @@ static hf_spawn_step run_child(const child *c)
     /* The child itself tells the minder: a worker that is killed right after the fork
      * leaves no program without a minder. */
     hf_minder_record record = {HF_MIND_HOLD, (int32_t)getpid(), spawn->deadline_ns, 0};
-    if (spawn->minder_fd >= 0 && !hf_minder_write(minder_fd, &record))
+    if (spawn->minder_fd >= 0 && !hf_minder_record_write(minder_fd, &record))
         return HF_SPAWN_MINDER;
     if (spawn->minder_fd >= 0 && hf_boot_ns() >= spawn->deadline_ns) {
         errno = ETIMEDOUT;
@@ -268,7 +268,8 @@ void hf_spawn_undo(pid_t pid, int minder_fd)
     if (minder_fd >= 0) {
         hf_sigpipe state;
         hf_sigpipe_begin(&state);
-        (void)!hf_minder_write(minder_fd, &record); /* a dead minder has forgotten it */
+        (void)!hf_minder_record_write(minder_fd,
+                                      &record); /* a dead minder has forgotten it */
         hf_sigpipe_end(&state);
     }
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -322,7 +323,7 @@ static pid_t fork_child(child *c, int *pidfd, const int held[2], const int told[
     if (*pidfd >= 0 && write(held[1], "", 1) == 1)
         return pid;
     int error = errno;
-    hf_close_fd(pidfd);
+    hf_spawn_close_fd(pidfd);
     kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;

@@ -70,7 +70,7 @@ bool hf_spawn_find(const char *name, char out[PATH_MAX]);
 bool hf_spawn_pipe(int fds[2], int ours);
 
 /* Closes *fd unless it is -1, and makes it -1. */
-void hf_close_fd(int *fd);
+void hf_spawn_close_fd(int *fd);
 
 /* Readable when the process has ended. -1 with errno. */
 int hf_spawn_pidfd(pid_t pid);

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/minder/family.h"
 
 enum { AT_ONCE = 256, PAUSE_LEAST_MS = 1, PAUSE_MOST_MS = 16 };
 

@@ -4,6 +4,8 @@
  * a waiter holds only earlier stations, so no circle of waiters can form. All locks of
  * one station are taken in one step, by one member; two of them would wait for each other
  * inside the station's lines. */
+#include "lock/set/multi.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include "base/detail.h"
 #include "base/mask.h"
 #include "base/structs.h"
+#include "lock/lock.h"
+#include "lock/names.h"
 #include "lock/set/set.h"
 
 /* ---- the order ---- */
@@ -24,7 +28,7 @@ static int by_station(const void *a, const void *b)
     if (order != 0)
         return order;
     const char *one = x->opts.names[0], *two = y->opts.names[0];
-    size_t n = hf_lock_tag_len(one), m = hf_lock_tag_len(two);
+    size_t n = hf_names_tag_len(one), m = hf_names_tag_len(two);
     order = memcmp(one, two, n < m ? n : m);
     return order != 0 ? order : (n > m) - (n < m);
 }

@@ -4,6 +4,8 @@
  * is still released in the background cannot release a later one. While the lock is held,
  * a server that lost it is released first. It is acquired again with the same owner only
  * when that release was answered, or cannot be executed any more. */
+#include "lock/set/red.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,11 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/structs.h"
+#include "lock/client.h"
+#include "lock/hold.h"
+#include "lock/lock.h"
 #include "lock/set/set.h"
+#include "lock/set/state.h"
 
 enum {
     NODE_LEAST_MS = 50,
@@ -200,7 +206,7 @@ static void refill(hf_set_member *m, uint64_t now_ns)
 /* Only while a majority holds: with less, others may have it by now. */
 static bool may_refill(hf_lock_set *set)
 {
-    return set->step == SET_HELD && !set->red.fixed && hf_set_stands(set);
+    return set->step == SET_HELD && !set->red.fixed && hf_set_state_stands(set);
 }
 
 static void refill_due(hf_lock_set *set, uint64_t now_ns)
@@ -216,12 +222,12 @@ static void refill_due(hf_lock_set *set, uint64_t now_ns)
 static void join_again(hf_set_member *m, hf_lock *lock)
 {
     hf_lock_set *set = m->set;
-    if (!hf_set_stands(set)) {
+    if (!hf_set_state_stands(set)) {
         hf_set_give_back(m, lock);
         return;
     }
     hf_set_join(m, lock);
-    hf_lock_renew_now(lock); /* then its event tells of the set's state */
+    hf_hold_renew_now(lock); /* then its event tells of the set's state */
 }
 
 static void left(hf_set_member *m)
@@ -275,7 +281,7 @@ static void news(hf_lock_set *set)
     count(set);
     if (may_refill(set))
         give_lost_back(set);
-    else if (set->step == SET_HELD && !hf_set_stands(set))
+    else if (set->step == SET_HELD && !hf_set_state_stands(set))
         stop_refills(set);
 }
 

@@ -1,5 +1,7 @@
 /* servers.c - a client of several servers: one loop, and on it a client of locks for
  * each of them; its timer; its end. */
+#include "lock/set/servers.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,10 @@
 #include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
+#include "lock/client.h"
 #include "lock/set/set.h"
+#include "lock/tasks.h"
+#include "lock/watch_loop.h"
 
 /* ---- the timer ---- */
 

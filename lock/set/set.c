@@ -1,5 +1,7 @@
 /* set.c - one lock over several servers: its members are asked, joined, taken out
  * and given back; and its end. The two rules decide the order (hf_set_kind). */
+#include "lock/set/set.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +13,15 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/mask.h"
+#include "lock/acquire.h"
 #include "lock/callback.h"
-#include "lock/set/set.h"
+#include "lock/lock.h"
+#include "lock/release.h"
+#include "lock/set/multi.h"
+#include "lock/set/red.h"
+#include "lock/set/servers.h"
+#include "lock/set/state.h"
+#include "lock/tasks.h"
 
 #define WAIT_MAX_MS (INT64_C(1) << 40)
 
@@ -83,7 +92,7 @@ static void tell(hf_lock_set *set, hf_err err, const char *detail)
 {
     hf_callback callback;
     set->notified = true;
-    hf_handle_pay(&set->handle);
+    hf_tasks_handle_pay(&set->handle);
     hf_callback_begin(&callback, set->servers);
     set->on_acquired(set, err, detail, set->acquired_arg);
     hf_callback_end(&callback);
@@ -141,7 +150,7 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
     (void)left;
     m->leaving = false;
     m->result = result;
-    m->may_leave = result == HF_RELEASE_UNKNOWN || hf_lock_was_at_fault(lock);
+    m->may_leave = result == HF_RELEASE_UNKNOWN || hf_acquire_was_at_fault(lock);
     set->open--;
     if (set->step == SET_HELD && set->kind->left != NULL)
         set->kind->left(m);
@@ -154,7 +163,7 @@ void hf_set_give_back(hf_set_member *m, hf_lock *lock)
     m->leaving = true;
     m->result = HF_RELEASE_UNKNOWN; /* so far */
     m->set->open++;
-    hf_lock_release_patiently(lock, on_released, m); /* its events look at the set */
+    hf_release_patiently(lock, on_released, m); /* its events look at the set */
 }
 
 static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
@@ -169,9 +178,9 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     } else if (err == HF_OK) {
         set->kind->got(m, lock);
     } else {
-        bool left_behind = hf_lock_left_behind(lock);
+        bool left_behind = hf_acquire_left_behind(lock);
         m->result = left_behind ? HF_RELEASE_UNKNOWN : HF_RELEASE_EXPIRED;
-        m->may_leave = left_behind || hf_lock_was_at_fault(lock);
+        m->may_leave = left_behind || hf_acquire_was_at_fault(lock);
         if (!is_ending(set)) {
             m->err = err;
             set->kind->refused(m, detail);
@@ -184,7 +193,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
 hf_err hf_set_ask(hf_set_member *m, const hf_lock_opts *opts, char detail[HF_DETAIL_SIZE])
 {
     hf_lock_opts own = *opts;
-    own.on_event = hf_set_on_event;
+    own.on_event = hf_set_state_on_event;
     own.event_arg = m;
     atomic_store(&m->lost, false);
     m->err = HF_OK;
@@ -214,7 +223,7 @@ static void give_all_back(hf_lock_set *set)
 
 bool hf_set_become_held(hf_lock_set *set)
 {
-    if (!hf_set_hold(set))
+    if (!hf_set_state_hold(set))
         return false;
     set->step = SET_HELD;
     tell(set, HF_OK, "");
@@ -265,7 +274,7 @@ static void tell_released(hf_lock_set *set)
     qsort(sorted, set->n, sizeof sorted[0], by_result);
     hf_callback callback;
     set->on_released = NULL;
-    hf_handle_pay(&set->handle);
+    hf_tasks_handle_pay(&set->handle);
     hf_callback_begin(&callback, set->servers);
     if (cb != NULL)
         cb(set, sorted[set->needed - 1], each, set->n, set->released_arg);
@@ -309,7 +318,7 @@ void hf_set_time(hf_lock_set *set, uint64_t now_ns)
 void hf_set_close(hf_lock_set *set)
 {
     if (set->step == SET_HELD) {
-        hf_set_silence(set, HF_LOCK_CLOSED);
+        hf_set_state_silence(set, HF_LOCK_CLOSED);
         leave(set);
     } else if (set->step != SET_LEAVE) {
         hf_set_undo(set, true, HF_CLOSED, "the client is being closed");
@@ -347,7 +356,7 @@ static hf_err take(hf_lock_set *set, hf_lock_set_acquired_cb cb, void *arg,
     set->acquired_arg = arg;
     if (out != NULL)
         *out = set;
-    hf_err err = hf_handle_submit(&set->handle, run_acquire, true);
+    hf_err err = hf_tasks_handle_submit(&set->handle, run_acquire, true);
     return err == HF_OK ? HF_OK : refuse(set, err, detail);
 }
 
@@ -371,12 +380,12 @@ hf_err hf_redlock_acquire(hf_lock_servers *servers, const hf_redlock_opts *opts,
 
 void hf_lock_set_cancel(hf_lock_set *set)
 {
-    hf_handle_cancel(&set->handle, run_cancel);
+    hf_tasks_handle_cancel(&set->handle, run_cancel);
 }
 
 static void on_taken(hf_lock_set *set, hf_err err, const char *detail, void *awaited)
 {
-    hf_handle_answer(&set->handle, awaited, err, detail);
+    hf_tasks_handle_answer(&set->handle, awaited, err, detail);
 }
 
 static hf_err take_and_wait(hf_lock_set *set, hf_lock_set **out, char *detail)
@@ -384,7 +393,7 @@ static hf_err take_and_wait(hf_lock_set *set, hf_lock_set **out, char *detail)
     hf_awaited a = {.err = HF_OK};
     set->on_acquired = on_taken;
     set->acquired_arg = &a;
-    hf_err err = hf_handle_await(&set->handle, run_acquire, &a.waiter);
+    hf_err err = hf_tasks_handle_await(&set->handle, run_acquire, &a.waiter);
     if (err != HF_OK)
         return refuse(set, err, detail);
     if (a.err != HF_OK)
@@ -425,7 +434,7 @@ static void run_release(hf_task *task)
 /* It counts as not held from here on. */
 static void give_up(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg)
 {
-    hf_set_silence(set, HF_LOCK_RELEASED);
+    hf_set_state_silence(set, HF_LOCK_RELEASED);
     set->release_cb = cb; /* told once: by the task, if it is run, or by the call */
     set->released_arg = arg;
 }
@@ -439,7 +448,8 @@ void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg
     give_up(set, cb, arg);
     for (size_t i = 0; i < n; i++)
         each[i] = HF_RELEASE_UNKNOWN;
-    if (hf_handle_submit(&set->handle, run_release, cb != NULL) != HF_OK && cb != NULL)
+    if (hf_tasks_handle_submit(&set->handle, run_release, cb != NULL) != HF_OK &&
+        cb != NULL)
         cb(set, HF_RELEASE_UNKNOWN, each, n, arg); /* closing gives it back */
 }
 
@@ -470,6 +480,6 @@ hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
     }
     give_up(set, on_given, &g);
     /* HF_CLOSED: closing gives it back. */
-    hf_err err = hf_handle_await(&set->handle, run_release, &g.waiter);
+    hf_err err = hf_tasks_handle_await(&set->handle, run_release, &g.waiter);
     return err == HF_OK ? g.result : HF_RELEASE_UNKNOWN;
 }

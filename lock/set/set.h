@@ -21,8 +21,8 @@
 #define HF_LOCK_SET_SET_H
 
 #include "base/random.h"
+#include "holdfast/lock.h"
 #include "holdfast/lock_set.h"
-#include "lock/member.h"
 #include "lock/names.h"
 #include "lock/tasks.h"
 #include "redis/url.h"
@@ -122,11 +122,6 @@ struct hf_lock_servers {
     bool closing;
 };
 
-/* ---- servers.c ---- */
-/* At the end of everything on the loop. */
-void hf_servers_settle(hf_lock_servers *servers);
-
-/* ---- set.c ---- */
 /* HF_NOMEM; HF_INVALID: wait_ms is too long. */
 HF_MUSTCHECK hf_err hf_set_new(hf_lock_set **out, hf_lock_servers *servers,
                                const hf_set_kind *kind, size_t n, int64_t wait_ms,
@@ -152,18 +147,5 @@ uint64_t hf_set_due_ns(const hf_lock_set *set); /* UINT64_MAX: nothing */
 /* Goes on where nothing is under way any more; the set may be freed by it. */
 void hf_set_check(hf_lock_set *set);
 const char *hf_set_place(const hf_set_member *m);
-
-/* ---- state.c ---- */
-/* Enough are held, so it is from now on. False: they are not any more. */
-HF_MUSTCHECK bool hf_set_hold(hf_lock_set *set);
-bool hf_set_stands(hf_lock_set *set); /* it is held at this moment */
-void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member);
-void hf_set_silence(hf_lock_set *set, hf_lock_reason reason);
-
-/* ---- multi.c, red.c ---- */
-HF_MUSTCHECK hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *opts,
-                                  hf_lock_set **out, char detail[HF_DETAIL_SIZE]);
-HF_MUSTCHECK hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *opts,
-                                hf_lock_set **out, char detail[HF_DETAIL_SIZE]);
 
 #endif

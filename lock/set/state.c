@@ -3,6 +3,8 @@
  * The set is held while the needed number of its members is, each by its own local
  * deadline; so it is lost when the watchdog reports it for one of them, or when a caller
  * finds it by the clock. LOST is final, even when members come back. */
+#include "lock/set/state.h"
+
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include "base/clock.h"
 #include "lock/callback.h"
 #include "lock/lease.h"
+#include "lock/lock.h"
 #include "lock/set/set.h"
 
 /* ---- all under set->lock ---- */
@@ -108,7 +111,7 @@ static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost
 }
 
 /* On the thread that renews. */
-void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
+void hf_set_state_on_event(hf_lock *lock, hf_lock_event event, void *member)
 {
     hf_set_member *m = member;
     hf_lock_set *set = m->set;
@@ -129,7 +132,7 @@ void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
     }
 }
 
-bool hf_set_hold(hf_lock_set *set)
+bool hf_set_state_hold(hf_lock_set *set)
 {
     uv_mutex_lock(&set->lock);
     bool held = look_now(set).deadline_ns != 0;
@@ -140,7 +143,7 @@ bool hf_set_hold(hf_lock_set *set)
 }
 
 /* It is not held any more, because its holder released it or its client was closed. */
-void hf_set_silence(hf_lock_set *set, hf_lock_reason reason)
+void hf_set_state_silence(hf_lock_set *set, hf_lock_reason reason)
 {
     uv_mutex_lock(&set->lock);
     set->silent = true;
@@ -166,7 +169,7 @@ static set_view look(const hf_lock_set *asked)
     return view;
 }
 
-bool hf_set_stands(hf_lock_set *set)
+bool hf_set_state_stands(hf_lock_set *set)
 {
     return look(set).deadline_ns != 0;
 }

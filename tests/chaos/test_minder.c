@@ -487,7 +487,7 @@ static void start_group(group *g, uint64_t for_ms)
     setpgid(g->pid, g->pid);
     hf_minder_record record = {HF_MIND_HOLD, (int32_t)g->pid, deadline_ns, 0};
     if (hf_minder_fd(minder) >= 0)
-        assert_true(hf_minder_write(hf_minder_fd(minder), &record));
+        assert_true(hf_minder_record_write(hf_minder_fd(minder), &record));
     hf_minder_add(minder, &g->minded, g->pid, deadline_ns);
 }
 
@@ -615,7 +615,7 @@ static void a_deadline_never_moves_back(void **state)
     start_group(&g, 60000);
     hf_minder_extend(minder, &g.minded, hf_boot_ns() + 10 * HF_MS_NS);
     hf_minder_record early = {HF_MIND_HOLD, (int32_t)g.pid, hf_boot_ns(), 0};
-    assert_true(hf_minder_write(hf_minder_fd(minder), &early));
+    assert_true(hf_minder_record_write(hf_minder_fd(minder), &early));
     ALWAYS(200, hf_pid_alive(g.pid));
     end_group(&g);
 }

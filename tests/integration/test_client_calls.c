@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "redis/flight.h"
+#include "redis/plain.h"
 #include "tests/support/client_fixture.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
@@ -41,7 +42,7 @@ static hf_err call_echo(hf_client_fixture *fixture, hf_asked *asked, const char 
                           .n_args = 1,
                           .cb = hf_on_asked,
                           .arg = asked};
-    return hf_redis_call(fixture->client, &call);
+    return hf_request_send(fixture->client, &call);
 }
 
 /* How many of them have been answered; none may have been twice. */
@@ -83,7 +84,7 @@ static void any_bytes_go_there_and_back(void **state)
     hf_client_fixture_connect(&fixture, redis.url);
     const hf_bytes set[] = {{"SET", 3}, {"k\r\n\0*", 5}, {"", 0}};
     const hf_call call = {.args = set, .n_args = 3, .cb = hf_on_asked, .arg = &asked};
-    assert_int_equal(hf_redis_call(fixture.client, &call), HF_OK);
+    assert_int_equal(hf_request_send(fixture.client, &call), HF_OK);
     RUN_UNTIL(&fixture, SOON_MS, asked.answers == 1);
     assert_string_equal(asked.text, "OK");
     assert_int_equal(hf_fixture_number(&redis, "STRLEN %b", "k\r\n\0*", (size_t)5), 0);
@@ -144,7 +145,7 @@ static void ask_in_vain(hf_asked *asked)
     const hf_bytes words[] = {{"PING", 4}};
     hf_client_fixture *r = asked->data;
     const hf_call call = {.args = words, .n_args = 1, .cb = hf_on_asked, .arg = asked};
-    assert_int_equal(hf_redis_call(r->client, &call), HF_CONN);
+    assert_int_equal(hf_request_send(r->client, &call), HF_CONN);
 }
 
 /* Nothing more is taken, and all that was sent is answered as it was. */
@@ -227,7 +228,7 @@ static void a_stranger_with_the_id_of_one_that_waits_is_not_unblocked(void **sta
     assert_int_equal(hf_ask(&stranger, &other, SOON_MS, "BLPOP nothing 0"), HF_OK);
     RUN_UNTIL(&waits, SOON_MS, blocked_at(&redis) == 1);
     RUN_UNTIL(&stranger, SOON_MS, blocked_at(&after) == 1);
-    hf_err err = hf_redis_unblock(fixture.client, waits.client, hf_on_asked, &asked);
+    hf_err err = hf_plain_unblock(fixture.client, waits.client, hf_on_asked, &asked);
     if (err == HF_OK)
         RUN_UNTIL(&fixture, SOON_MS, asked.answers == 1);
     assert_int_equal(blocked_at(&after), 1);
@@ -253,7 +254,7 @@ static void a_large_request_and_a_large_answer_pass(void **state)
                           .timeout_ms = LARGE_MS,
                           .cb = hf_on_asked,
                           .arg = &set};
-    assert_int_equal(hf_redis_call(fixture.client, &call), HF_OK);
+    assert_int_equal(hf_request_send(fixture.client, &call), HF_OK);
     free(data); /* it was copied */
     assert_int_equal(hf_ask(&fixture, &get, LARGE_MS, "GET large"), HF_OK);
     assert_int_equal(hf_ask(&fixture, &ping, LARGE_MS, "PING"), HF_OK);
@@ -276,7 +277,7 @@ static void a_value_that_cannot_change_is_refused_and_the_rest_applies(void **st
     /* It is refused before a byte of it is read. */
     const hf_bytes words[] = {{"SET", 3}, {"k", 1}, {"", (size_t)1 << 40}};
     const hf_call call = {.args = words, .n_args = 3, .cb = hf_on_asked, .arg = &too_big};
-    assert_int_equal(hf_redis_call(fixture.client, &call), HF_TOOBIG);
+    assert_int_equal(hf_request_send(fixture.client, &call), HF_TOOBIG);
     size_t n = 0;
     while (n < HF_COUNT(asked) && hf_ask(&fixture, &asked[n], 30000, "PING") == HF_OK)
         n++;

@@ -82,17 +82,17 @@ static void there_and_back(hf_client_fixture *fixture, const char *data, size_t 
     const hf_bytes get[] = {{"GET", 3}, {"k", 1}};
     hf_asked stored = {.answers = 0};
     got read = {.expected = data, .len = len};
-    assert_int_equal(hf_redis_call(fixture->client, &(hf_call){.args = set,
-                                                               .n_args = 3,
-                                                               .timeout_ms = LARGE_MS,
-                                                               .cb = hf_on_asked,
-                                                               .arg = &stored}),
+    assert_int_equal(hf_request_send(fixture->client, &(hf_call){.args = set,
+                                                                 .n_args = 3,
+                                                                 .timeout_ms = LARGE_MS,
+                                                                 .cb = hf_on_asked,
+                                                                 .arg = &stored}),
                      HF_OK);
-    assert_int_equal(hf_redis_call(fixture->client, &(hf_call){.args = get,
-                                                               .n_args = 2,
-                                                               .timeout_ms = LARGE_MS,
-                                                               .cb = on_got,
-                                                               .arg = &read}),
+    assert_int_equal(hf_request_send(fixture->client, &(hf_call){.args = get,
+                                                                 .n_args = 2,
+                                                                 .timeout_ms = LARGE_MS,
+                                                                 .cb = on_got,
+                                                                 .arg = &read}),
                      HF_OK);
     RUN_UNTIL(fixture, LARGE_MS, read.done);
     assert_int_equal(stored.err, HF_OK);
@@ -422,12 +422,12 @@ static void ask_again(hf_asked *asked)
     static char large[1 << 20];
     again *a = asked->data;
     const hf_bytes words[] = {{"TWO", 3}, {large, sizeof large}};
-    a->err = hf_redis_call(a->fixture->client, &(hf_call){.args = words,
-                                                          .n_args = 2,
-                                                          .timeout_ms = SOON_MS,
-                                                          .cb = hf_on_asked,
-                                                          .arg = &a->more});
-    hf_redis_flush(a->fixture->client);
+    a->err = hf_request_send(a->fixture->client, &(hf_call){.args = words,
+                                                            .n_args = 2,
+                                                            .timeout_ms = SOON_MS,
+                                                            .cb = hf_on_asked,
+                                                            .arg = &a->more});
+    hf_client_flush(a->fixture->client);
 }
 
 static void a_write_after_tls_has_failed_ends_as_a_lost_connection(void **state)

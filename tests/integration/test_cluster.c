@@ -6,8 +6,8 @@
 #include <uv.h>
 
 #include "base/base.h"
-#include "redis/call.h"
 #include "redis/cluster.h"
+#include "redis/request.h"
 #include "tests/support/cluster.h"
 #include "tests/support/eventually.h"
 
@@ -117,7 +117,7 @@ static void ask(hf_server *server, const char *key, asked *a)
     RUN_UNTIL(LONG_MS, a->ready);
     const hf_bytes words[] = {{"GET", 3}, {key, strlen(key)}};
     const hf_call call = {.args = words, .n_args = 2, .cb = on_answer, .arg = a};
-    assert_int_equal(hf_redis_call(client, &call), HF_OK);
+    assert_int_equal(hf_request_send(client, &call), HF_OK);
     RUN_UNTIL(LONG_MS, a->answered);
     hf_client_close(client, on_client_closed, a);
     RUN_UNTIL(LONG_MS, a->closed);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "redis/plain.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 
@@ -319,7 +320,7 @@ static void one_client_ends_the_others_wait(void **state)
     (void)state;
     hf_client *other = open_other();
     assert_int_equal(
-        hf_redis_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture),
+        hf_plain_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture),
         HF_CONN);
     hf_queue_fixture_ready_client(&fixture, other);
     assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
@@ -327,7 +328,7 @@ static void one_client_ends_the_others_wait(void **state)
     hf_queue_fixture_begin(&fixture);
     assert_int_equal(
         hf_queue_fixture_end(&fixture,
-                             hf_redis_unblock(fixture.client, other,
+                             hf_plain_unblock(fixture.client, other,
                                               hf_queue_fixture_on_answer, &fixture)),
         HF_OK);
     EVENTUALLY(SOON_MS, run_loop() && w.answered);
@@ -349,7 +350,7 @@ static void in_a_pause_of_writes_no_wait_is_ended(void **state)
     EVENTUALLY(SOON_MS, blocked("blocked_clients:1\r"));
     hf_queue_fixture_begin(&fixture);
     hf_err err =
-        hf_redis_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture);
+        hf_plain_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture);
     assert_int_equal(err, HF_OK);
     EVENTUALLY(SOON_MS, blocked("blocked_clients:2\r"));
     assert_string_equal(hf_fixture_command(&fixture.redis, "CLIENT %s", "UNPAUSE"), "OK");

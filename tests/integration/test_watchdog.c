@@ -19,7 +19,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/watchdog.h"
-#include "redis/call.h"
+#include "redis/request.h"
 #include "redis/server.h"
 
 enum { TTL_MS = 1800, SOON_MS = 15000, MANY = 10000, KEY_SIZE = 24, BATCH_MAX = 500 };
@@ -85,7 +85,7 @@ static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
                     .timeout_ms = batch->timeout_ms,
                     .cb = on_answer,
                     .arg = batch};
-    hf_err err = hf_redis_call(client, &call);
+    hf_err err = hf_request_send(client, &call);
     if (err != HF_OK)
         hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
 }

@@ -30,11 +30,11 @@ CIRCLES = {
     "bench/peers/beanstalkd": (2, 2),
     "cli/cli": (2, 2),
     "cli/demo/facts": (4, 8),
-    "lock/acquisition": (8, 31),
+    "lock/acquire": (8, 30),
     "lock/set/multi": (4, 6),
     "redis/client": (5, 12),
 }
-OWN_HEADERS = {"producer", "worker"}
+OWN_HEADERS = {"lock", "producer", "redis", "worker"}
 
 
 def circles(calls):
@@ -141,7 +141,8 @@ class Folder:
             header = file + ".h"
             stem = os.path.basename(file)
             one = stem.removesuffix("s")
-            words = {stem, one, one + "s", one + "es", f"{os.path.basename(os.path.dirname(file))}_{stem}"}
+            words = {stem, one, one + "s", one + "es"}
+            words |= {f"{os.path.basename(os.path.dirname(file))}_{word}" for word in words}
             if symbol in public or not symbol.startswith("hf_"):
                 continue
             own = os.path.exists(os.path.join(SOURCE, header)) and symbol in read(header)

@@ -102,7 +102,7 @@ hf_err hf_ask(hf_client_fixture *fixture, hf_asked *asked, uint32_t timeout_ms,
                           .timeout_ms = timeout_ms,
                           .cb = hf_on_asked,
                           .arg = asked};
-    hf_err err = hf_redis_call(fixture->client, &call);
+    hf_err err = hf_request_send(fixture->client, &call);
     /* The answer never comes from inside the call. */
     assert_int_equal(asked->answers, 0);
     return err;

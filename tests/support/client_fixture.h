@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <uv.h>
 
-#include "redis/call.h"
+#include "redis/request.h"
 
 /* What became of one request. */
 typedef struct hf_asked {

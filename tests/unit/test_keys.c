@@ -90,7 +90,7 @@ static void every_number_is_written_as_its_digits(void **state)
     for (size_t i = 0; i < HF_COUNT(numbers); i++) {
         char expected[32], found[HF_DECIMAL_MAX];
         int len = snprintf(expected, sizeof expected, "%" PRId64, numbers[i]);
-        assert_int_equal(hf_decimal(found, numbers[i]), len);
+        assert_int_equal(hf_args_digits(found, numbers[i]), len);
         assert_memory_equal(found, expected, (size_t)len);
     }
 }

@@ -9,11 +9,24 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "lock/set/red.h"
+#include "lock/set/servers.h"
 #include "lock/set/set.h"
+#include "lock/watch_loop.h"
 
 enum { N = 5, LOCKS_MAX = 2 * N, HOUR_MS = 3600000 };
 
 /* A lock at one of the servers. */
+/* The calls to a member that the test plays: the headers of lock/ have another hf_lock.
+ */
+void hf_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg);
+void hf_hold_renew_now(hf_lock *lock);
+bool hf_acquire_left_behind(const hf_lock *lock);
+bool hf_acquire_was_at_fault(const hf_lock *lock);
+bool hf_lock_client_in_cluster(const hf_lock_client *locks);
+bool hf_lock_client_is_coming(const hf_lock_client *locks);
+hf_err hf_lock_opts_check(const hf_lock_opts *opts, char detail[HF_DETAIL_SIZE]);
+
 struct hf_lock {
     bool held, given_back;
     hf_lock *ends_with; /* while this one is given back, the lease of that one ends */
@@ -46,7 +59,7 @@ hf_err hf_lock_acquire(hf_lock_client *client, const hf_lock_opts *opts,
     return HF_OK;
 }
 
-void hf_lock_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg)
+void hf_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
     lock->held = false;
     lock->given_back = true;
@@ -71,7 +84,7 @@ bool hf_lock_held(const hf_lock *lock)
     return lock->held;
 }
 
-void hf_lock_renew_now(hf_lock *lock)
+void hf_hold_renew_now(hf_lock *lock)
 {
     lock->on_event(lock, HF_LOCK_EVENT_HELD, lock->member);
 }
@@ -91,13 +104,13 @@ uint64_t hf_lock_fence(const hf_lock *lock)
     return lock->held;
 }
 
-bool hf_lock_left_behind(const hf_lock *lock)
+bool hf_acquire_left_behind(const hf_lock *lock)
 {
     (void)lock;
     return false;
 }
 
-bool hf_lock_was_at_fault(const hf_lock *lock)
+bool hf_acquire_was_at_fault(const hf_lock *lock)
 {
     (void)lock;
     return false;

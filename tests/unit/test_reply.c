@@ -15,9 +15,9 @@
 #include <hiredis/hiredis.h>
 
 #include "base/base.h"
-#include "redis/call.h"
 #include "redis/flight.h"
 #include "redis/info.h"
+#include "redis/request.h"
 
 static void an_error_has_the_class_of_its_code(void **state)
 {

@@ -272,7 +272,7 @@ NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
         hf_bytes *why)
 NOTHING(hf_threads_allow, hf_threads *threads, uint32_t n)
 NOTHING(hf_threads_running, hf_threads *threads, void (*fn)(hf_run *, void *), void *arg)
-NOTHING(hf_redis_flush, hf_client *client)
+NOTHING(hf_client_flush, hf_client *client)
 NOTHING(hf_site_unserved, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_watchdog_verify, hf_watchdog *watchdog)
 NOTHING(hf_site_pause, hf_site *at, hf_err err)

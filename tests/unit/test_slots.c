@@ -177,13 +177,13 @@ static void moved_names_a_slot_and_a_node(void **state)
     hf_place to;
     (void)state;
     for (size_t i = 0; i < HF_COUNT(good); i++) {
-        assert_true(hf_moved_read(good[i].words, &asked, &slot, &to));
+        assert_true(hf_slot_moved_read(good[i].words, &asked, &slot, &to));
         assert_int_equal(slot, good[i].slot);
         assert_string_equal(to.host, good[i].host);
         assert_int_equal(to.port, good[i].port);
     }
     for (size_t i = 0; i < HF_COUNT(bad); i++)
-        if (hf_moved_read(bad[i], &asked, &slot, &to))
+        if (hf_slot_moved_read(bad[i], &asked, &slot, &to))
             fail_msg("taken: %s", bad[i]);
 }
 

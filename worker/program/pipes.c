@@ -17,7 +17,7 @@ static bool offer_checkpoint(int *far, const hf_program_job *job)
         return false;
     *far = fds[0];
     ssize_t n = write(fds[1], job->checkpoint, job->checkpoint_len);
-    hf_close_fd(&fds[1]);
+    hf_spawn_close_fd(&fds[1]);
     return n == (ssize_t)job->checkpoint_len;
 }
 
@@ -42,5 +42,5 @@ bool hf_program_pipes_open(hf_far_ends *far, int ours[HF_PIPES],
 void hf_program_pipes_close(hf_far_ends *far)
 {
     for (size_t i = 0; i < HF_COUNT(far->fds); i++)
-        hf_close_fd(&far->fds[i]);
+        hf_spawn_close_fd(&far->fds[i]);
 }

@@ -122,7 +122,7 @@ static void close_pipe(process_pipe *pipe)
         uv_close((uv_handle_t *)&pipe->poll, on_closed);
     }
     pipe->polled = false;
-    hf_close_fd(&pipe->fd);
+    hf_spawn_close_fd(&pipe->fd);
 }
 
 /* A program that closes its stdin early, or never reads it, is free to do so. */
@@ -287,12 +287,12 @@ static void finish(hf_process *p)
     hf_program_result result;
     char text[HF_PROGRAM_ERROR_MAX + 1];
     if (p->abandoned) {
-        hf_close_fd(&p->pidfd);
+        hf_spawn_close_fd(&p->pidfd);
         free_process(p);
         return;
     }
     judge(p, &result, text);
-    hf_close_fd(&p->pidfd);
+    hf_spawn_close_fd(&p->pidfd);
     leave_running(p);
     p->done = true;
     p->done_cb(&result, p->arg); /* may free it */
@@ -605,7 +605,7 @@ static hf_err spawn(hf_process *p, const hf_far_ends *far, const hf_program_job 
         if (err == HF_OK)
             err = hf_spawn_start(&how, &spawned);
         int error = errno;
-        hf_close_fd(&how.cgroup_fd);
+        hf_spawn_close_fd(&how.cgroup_fd);
         errno = error;
     }
     int error = errno;

@@ -238,7 +238,7 @@ static void end_text(hf_notes_taken *t, size_t place, hf_told_kind kind, const c
 static char *add_number(hf_notes_taken *t, uint64_t number)
 {
     char *at = t->bytes + t->len;
-    t->len += hf_decimal(at, (int64_t)number);
+    t->len += hf_args_digits(at, (int64_t)number);
     t->bytes[t->len++] = ' ';
     return at;
 }

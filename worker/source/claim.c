@@ -251,7 +251,7 @@ static void claim_ahead(hf_served *served, const hf_claimed *claimed)
         return;
     w->arriving = claimed->n;
     hf_claim_pump(w);
-    hf_redis_flush(served->site->client);
+    hf_client_flush(served->site->client);
     w->arriving = 0;
 }
 
@@ -330,7 +330,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     if (refresh)
         served->claim.alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
     if (args.due) {
-        hf_redis_flush(
+        hf_client_flush(
             site->client); /* a job waits for it; the rest of the turn can wait */
         hf_runner_expect(w);
     }

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/machine.h"
+#include "redis/plain.h"
 #include "worker/node/site.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
@@ -33,7 +34,7 @@ enum {
 
 static uint32_t wait_ms(const hf_bundle *b)
 {
-    return hf_redis_wait_ms(b->site->client, b->client, hf_check_ms(b->site->worker));
+    return hf_plain_wait_ms(b->site->client, b->client, hf_check_ms(b->site->worker));
 }
 
 /* ---- the times of batons ---- */
@@ -239,7 +240,7 @@ static void on_unblocked(const hf_answer *answer, void *arg)
         return;
     b->unblocking = false;
     if (answer->err == HF_AUTH) { /* the next waits are short, but this one is not */
-        hf_redis_unblock_refused(b->client);
+        hf_client_unblock_refused(b->client);
         hf_client_reset(b->client);
         hf_site_report_lacks(b->site);
         return;
@@ -260,7 +261,7 @@ static void unblock(hf_bundle *b)
     if (!b->blocked || b->unblocking || !hf_site_ready(b->site) ||
         hf_boot_ns() < b->unblock_at_ns)
         return;
-    if (hf_redis_unblock(b->site->client, b->client, on_unblocked, b) != HF_OK)
+    if (hf_plain_unblock(b->site->client, b->client, on_unblocked, b) != HF_OK)
         return;
     b->unblocking = true;
     b->unblocks++;

@@ -1,4 +1,4 @@
-/* connection.h - one connection to one Redis, on a libuv loop.
+/* client.h - one connection to one Redis, on a libuv loop.
  *
  * A client connects without being asked, and again after every loss, with jitter, until
  * it is closed. It does not queue: a request can be made only while it is ready. Every
@@ -20,8 +20,8 @@
  * Not thread-safe: call from the loop's thread only. Names are resolved off the loop,
  * SIGPIPE is never raised, sockets are close-on-exec, and passwords are in no text this
  * file makes. */
-#ifndef HF_REDIS_CONNECTION_H
-#define HF_REDIS_CONNECTION_H
+#ifndef HF_REDIS_CLIENT_H
+#define HF_REDIS_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +95,32 @@ void hf_client_reset(hf_client *client);
 /* The same where Sentinels say where the server is: the loop has not turned for more than
  * a second, and they may have named another one meanwhile. */
 void hf_client_stood_still(hf_client *client);
+
+/* Writes what was asked for to the connection now, and not at the end of the loop's turn:
+ * for a caller while the loop does not run. */
+void hf_client_flush(hf_client *client);
+
+/* hf_plain_unblock() was answered with HF_AUTH. */
+void hf_client_unblock_refused(hf_client *blocked);
+
+/* HF_LACKS_... of redis/server.h, as its connections have learned by now. */
+unsigned hf_client_lacks(const hf_client *client);
+
+/* How many requests wait for their answers. */
+size_t hf_client_in_flight(const hf_client *client);
+
+/* Its first try to connect has not ended. */
+bool hf_client_is_new(const hf_client *client);
+
+/* ---- for the other files of a client (client_state.h) ---- */
+
+void hf_client_soon(hf_client *client);
+/* The connection, or the try to get one, has come to its end. */
+void hf_client_lose(hf_client *client, hf_err err, const char *why);
+/* READY ends. hf_client_drained() ends the connection when nothing is in flight. */
+void hf_client_drain(hf_client *client, hf_err err, const char *why);
+void hf_client_drained(hf_client *client);
+void hf_client_drop_link(hf_client *client);
+void hf_client_handle_closed(void *client);
 
 #endif

@@ -1,5 +1,5 @@
-/* locks.c - the life of a client of locks; its timer. */
-#include "lock/locks.h"
+/* client.c - the life of a client of locks; its timer. */
+#include "lock/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,18 @@
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
-#include "lock/callback.h"
+#include "lock/acquire.h"
+#include "lock/ask.h"
+#include "lock/guard.h"
+#include "lock/hold.h"
+#include "lock/listener.h"
+#include "lock/lock.h"
+#include "lock/nodes.h"
+#include "lock/notices.h"
+#include "lock/release.h"
+#include "lock/tasks.h"
+#include "lock/watch_loop.h"
+#include "lock/watchdog.h"
 #include "redis/url.h"
 
 bool hf_lock_client_is_coming(const hf_lock_client *locks)
@@ -81,9 +92,9 @@ static void begin_closing(hf_lock_client *locks)
         hf_lock *lock = locks->resting;
         int kept = HF_LOCK_NOT_LOST;
         (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_CLOSED);
-        hf_held_drop(lock);
+        hf_hold_drop(lock);
         atomic_store(&lock->state, HF_LOCK_GONE);
-        hf_held_signal(lock);
+        hf_hold_signal(lock);
         hf_release_begin(lock);
     }
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
@@ -116,8 +127,8 @@ static void on_time(void *arg)
             hf_acquire_time(lock, now_ns);
     }
     hf_ask_pump(locks, now_ns);
-    if (now_ns >= hf_grants_due_ns(locks))
-        hf_grants_listen(locks);
+    if (now_ns >= hf_acquire_grants_due_ns(locks))
+        hf_acquire_grants_listen(locks);
     hf_lock_client_end_turn(locks);
 }
 
@@ -128,7 +139,7 @@ static uint64_t first_due_ns(hf_lock_client *locks)
     uint64_t first_ns = hf_ask_due_ns(locks);
     if (locks->closing && locks->close_until_ns < first_ns)
         first_ns = locks->close_until_ns;
-    uint64_t heard_ns = hf_grants_due_ns(locks);
+    uint64_t heard_ns = hf_acquire_grants_due_ns(locks);
     first_ns = heard_ns < first_ns ? heard_ns : first_ns;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
         uint64_t due_ns = lock->step == STEP_RELEASE ? hf_release_due_ns(lock)
@@ -163,7 +174,7 @@ static void submit(void *arg)
     if (hf_tasks_run(&locks->tasks) && !locks->closing)
         begin_closing(locks);
     hf_lock_nodes_tidy(locks);
-    hf_grants_notes(locks);
+    hf_acquire_grants_notes(locks);
     hf_release_notes(locks);
     hf_lock_client_end_turn(locks);
 }
@@ -174,7 +185,7 @@ static void flush(void *arg)
     if (locks->tasks.ended)
         return;
     for (const hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next)
-        hf_redis_flush(node->client);
+        hf_client_flush(node->client);
 }
 
 static bool expects(void *arg)
@@ -201,12 +212,12 @@ void hf_lock_client_pump(hf_lock_client *locks)
         if (lock->step == STEP_ACQUIRE)
             hf_acquire_send(lock);
         else if (lock->step == STEP_CONFIRM)
-            hf_confirm_send(lock);
+            hf_acquire_confirm_send(lock);
         else if (lock->step == STEP_RELEASE && !lock->over)
             hf_release_send(lock);
     }
     hf_ask_pump(locks, hf_boot_ns());
-    hf_grants_listen(locks);
+    hf_acquire_grants_listen(locks);
 }
 
 /* Locks that wait in line, or are held, go on. */
@@ -267,7 +278,7 @@ static void free_parts(void *arg)
 {
     hf_lock_client *locks = arg;
     hf_guard_done(&locks->guard);
-    hf_hear_done(locks);
+    hf_notices_done(locks);
     free_locks(locks);
 }
 
@@ -295,7 +306,7 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
     hf_err err = hf_tasks_open(&locks->tasks, loop, &hooks, locks);
     if (err != HF_OK)
         return err;
-    hf_grants_init(locks);
+    hf_acquire_grants_init(locks);
     err = hf_lock_nodes_open(locks, detail);
     if (err != HF_OK)
         hf_run_loop_close(&locks->tasks.run);
@@ -307,7 +318,7 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch,
                     char *detail)
 {
-    hf_err err = hf_held_start(locks, watch, detail);
+    hf_err err = hf_hold_start(locks, watch, detail);
     if (err == HF_OK)
         err = open_handles(locks, loop, detail);
     if (err != HF_OK) {
@@ -323,12 +334,12 @@ static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch
 
 static hf_err init_parts(hf_lock_client *locks, const hf_lock_client_opts *o)
 {
-    hf_err err = hf_hear_init(locks);
+    hf_err err = hf_notices_init(locks);
     if (err != HF_OK)
         return err;
     err = hf_guard_init(&locks->guard, o->minder);
     if (err != HF_OK)
-        hf_hear_done(locks);
+        hf_notices_done(locks);
     return err;
 }
 

@@ -1,4 +1,6 @@
-/* options.c - what an acquisition may ask for; making and freeing its handle. */
+/* lock.c - what an acquisition may ask for; making and freeing its handle. */
+#include "lock/lock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,10 @@
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/structs.h"
-#include "lock/locks.h"
+#include "lock/client.h"
+#include "lock/names.h"
+#include "lock/nodes.h"
+#include "lock/ops.h"
 
 #define WAIT_MAX_MS (INT64_C(1) << 40)
 
@@ -28,8 +33,8 @@ static hf_err check_names(const hf_lock_opts *o, char *detail)
                           "expected the name of a lock, 1 to %d characters of A-Z "
                           "a-z 0-9 . _ : - with at most one / inside, found \"%s\"",
                           HF_LOCK_NAME_MAX, name == NULL ? "" : name);
-        size_t tag = hf_lock_tag_len(name);
-        if (tag != hf_lock_tag_len(o->names[0]) || memcmp(name, o->names[0], tag) != 0)
+        size_t tag = hf_names_tag_len(name);
+        if (tag != hf_names_tag_len(o->names[0]) || memcmp(name, o->names[0], tag) != 0)
             return hf_say(detail, HF_INVALID,
                           "expected locks of one tag, as in \"tag/a\" and \"tag/b\", "
                           "found \"%s\" and \"%s\"",
@@ -170,8 +175,8 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
         (void)snprintf(lock->owner, sizeof lock->owner, "%s", o->owner);
     if (!copy_names(lock, o))
         return HF_NOMEM;
-    lock->prefix_len = hf_lock_prefix(lock->prefix, locks->ns, lock->names[0]);
-    lock->slot = hf_lock_slot(locks, lock->prefix, lock->prefix_len);
+    lock->prefix_len = hf_names_prefix(lock->prefix, locks->ns, lock->names[0]);
+    lock->slot = hf_lock_nodes_slot(locks, lock->prefix, lock->prefix_len);
     lock->acquire = (hf_acquire_args){
         .client = locks->id,
         .mode = modes[o->mode],

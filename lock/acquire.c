@@ -1,4 +1,4 @@
-/* acquisition.c - a lock from the call that asks for it to HELD, or to its end.
+/* acquire.c - a lock from the call that asks for it to HELD, or to its end.
  *
  *   ACQUIRE --OK-----------> CONFIRM --> HELD --(release, loss)--> RELEASE --> freed
  *     |  '--WAITING--> WAIT --granted--'                              ^
@@ -8,7 +8,7 @@
  *   ACQUIRE   the request will be sent, or was sent
  *   PAUSE     a simple lock that was taken, a fault, or an own lease that seems over
  *   WAIT      it stands in the line of a fair lock
- *   CONFIRM   granted; replicas are asked (confirm.c)
+ *   CONFIRM   granted; replicas are asked
  *   HELD      hold.c looks after it
  *   RELEASE   hold.c gives it back
  *
@@ -16,6 +16,8 @@
  * connection blocks for all tags (listener.h), or by its next renewal, which always tells
  * the true state. After that connection was lost everything is renewed at once, because a
  * message may have been lost with it. */
+#include "lock/acquire.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,18 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "lock/callback.h"
-#include "lock/locks.h"
+#include "lock/client.h"
+#include "lock/hold.h"
+#include "lock/lease.h"
+#include "lock/lease_heap.h"
+#include "lock/listener.h"
+#include "lock/lock.h"
+#include "lock/nodes.h"
+#include "lock/notices.h"
+#include "lock/ops.h"
+#include "lock/release.h"
+#include "lock/tasks.h"
+#include "lock/watchdog.h"
 
 enum {
     SPIN_FIRST_MS = 1,
@@ -43,32 +56,32 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     if (lock->notified)
         return;
     lock->notified = true;
-    hf_handle_pay(&lock->handle);
+    hf_tasks_handle_pay(&lock->handle);
     hf_callback callback;
     hf_callback_begin(&callback, lock->locks);
     lock->on_acquired(lock, err, detail, lock->acquired_arg);
     hf_callback_end(&callback);
 }
 
-bool hf_lock_left_behind(const hf_lock *lock)
+bool hf_acquire_left_behind(const hf_lock *lock)
 {
     return lock->may_be_there || lock->in_flight > 0;
 }
 
-bool hf_lock_was_at_fault(const hf_lock *lock)
+bool hf_acquire_was_at_fault(const hf_lock *lock)
 {
     return lock->last_err != HF_OK;
 }
 
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
 {
-    hf_confirm_end(lock);
-    hf_held_drop(lock);
+    hf_acquire_confirm_end(lock);
+    hf_hold_drop(lock);
     atomic_store(&lock->waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
     tell(lock, err, detail);
     lock->leaves_reading = lock->reading.text[0] != '\0';
-    if (hf_lock_left_behind(lock) || lock->leaves_reading)
+    if (hf_acquire_left_behind(lock) || lock->leaves_reading)
         hf_release_begin(lock);
     else
         hf_lock_client_over(lock);
@@ -179,7 +192,7 @@ static void hold(hf_lock *lock)
         hf_watchdog_limit(lock->locks->watchdog, lease, max_ns);
     }
     if (!lost)
-        hf_hear_begin(lock);
+        hf_notices_begin(lock);
     /* From now on the watchdog tells the user of a loss, and until now the loop: one of
      * the two takes it. The user may give it back at once, so the lease is not ours. */
     if (lost || !atomic_exchange(&lock->waits, false)) {
@@ -194,7 +207,142 @@ static void hold(hf_lock *lock)
     tell(lock, HF_OK, "");
 }
 
-void hf_acquire_confirmed(hf_lock *lock)
+/* ---- replicas have it (wait_replicas) ----
+ *
+ * The lock is renewed before: a grant may have been heard of by a message, and the answer
+ * to the renewal says that this life of the server has it.
+ *
+ *   STEP_CONFIRM: to be renewed --answered--> replicas are asked --> held, or given back
+ *                  '---------------another life-------' */
+
+static void confirmed(hf_lock *lock);
+
+enum { RETRY_MS = 100 };
+
+static void on_confirmed(void *arg, hf_err err, const char *detail)
+{
+    hf_lock *lock = arg;
+    hf_lock_client *locks = lock->locks;
+    lock->asks_replicas = false;
+    if (err == HF_OK)
+        confirmed(lock);
+    else if (err == HF_UNSURE)
+        hf_acquire_confirm_send(lock);
+    else
+        hf_acquire_fail(lock, err == HF_UNCONFIRMED ? HF_MISCONF : err, detail);
+    hf_lock_client_end_turn(locks);
+}
+
+static void ask_replicas(hf_lock *lock)
+{
+    lock->confirm =
+        (hf_confirm){.wanted = lock->wait_replicas, .cb = on_confirmed, .arg = lock};
+    hf_err err = hf_lock_node_confirm(lock->asked, &lock->confirm);
+    lock->asks_replicas = err == HF_OK;
+    if (err != HF_OK)
+        hf_acquire_fail(lock, err, hf_err_text(err));
+}
+
+/* Nothing was done, or the result is unknown. */
+static bool may_pass(hf_err err)
+{
+    return err == HF_NOSCRIPT || err == HF_DEADLINE || err == HF_CONN ||
+           err == HF_UNSURE || err == HF_MOVED || err == HF_UNSERVED;
+}
+
+static void confirm_again(hf_lock *lock, hf_err err, bool moved, const char *detail)
+{
+    lock->last_err = err;
+    (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
+    if (!moved && (err == HF_MOVED || err == HF_UNSERVED))
+        lock->rest_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
+    hf_acquire_confirm_send(lock);
+}
+
+static void on_renewed(const hf_answer *answer, void *arg)
+{
+    hf_lock *lock = arg;
+    hf_lock_client *locks = lock->locks;
+    hf_lock_renewed renewed;
+    hf_lease_note what;
+    hf_err err = hf_op_renewed_read(answer, &renewed);
+    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
+    lock->in_flight--;
+    if (renewed.now_ms > 0)
+        hf_lock_node_clock(lock->asked, renewed.now_ms, answer->sent_ns);
+    if (err == HF_OK)
+        err = hf_op_renewed_next(&renewed, 0, &what);
+    if (lock->step == STEP_RELEASE)
+        hf_release_answered(lock);
+    else if ((err == HF_OK || err == HF_CANCEL) &&
+             hf_lock_nodes_route(lock) != lock->asked)
+        hf_acquire_confirm_send(lock); /* the new node's replicas have to have it */
+    else if (err == HF_OK || err == HF_CANCEL)
+        ask_replicas(lock);
+    else if (err == HF_LOST || err == HF_IN_LINE)
+        hf_acquire_lost(lock);
+    else if (may_pass(err))
+        confirm_again(lock, err, moved, answer->detail);
+    else
+        hf_acquire_fail(lock, err,
+                        err == answer->err ? answer->detail : hf_err_text(err));
+    hf_lock_client_end_turn(locks);
+}
+
+void hf_acquire_confirm_send(hf_lock *lock)
+{
+    hf_lock_node *node = hf_lock_nodes_route(lock);
+    const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
+                                  .owner = lock->owner,
+                                  .hold = lock->hold,
+                                  .name = lock->names[0],
+                                  .lease_ms = atomic_load(&lock->lease_ms),
+                                  .simple = lock->simple,
+                                  .shown = ""};
+    bool rests = hf_boot_ns() < lock->rest_ns;
+    lock->due_ns = rests ? lock->rest_ns : UINT64_MAX; /* with the next connection */
+    if (rests || lock->asks_replicas || lock->in_flight > 0 || !hf_lock_node_ready(node))
+        return;
+    lock->asked = node;
+    hf_asker asker = hf_asker_now(lock->locks->machine);
+    hf_err err = hf_op_lock_renew(node->client, &item, 1, &asker,
+                                  hf_lock_node_not_after(node), 0, on_renewed, lock);
+    if (err == HF_OK)
+        lock->in_flight++;
+    else if (err != HF_CONN)
+        hf_acquire_fail(lock, err, hf_err_text(err));
+}
+
+static void confirm_begin(hf_lock *lock)
+{
+    lock->step = STEP_CONFIRM;
+    lock->confirm_until_ns = hf_boot_ns() + lock->locks->connect_timeout_ms * HF_MS_NS;
+    hf_acquire_confirm_send(lock);
+}
+
+static uint64_t confirm_due_ns(const hf_lock *lock)
+{
+    if (lock->asks_replicas || lock->in_flight > 0)
+        return UINT64_MAX;
+    return lock->due_ns < lock->confirm_until_ns ? lock->due_ns : lock->confirm_until_ns;
+}
+
+static void confirm_time(hf_lock *lock, uint64_t now_ns)
+{
+    if (now_ns >= lock->confirm_until_ns)
+        hf_acquire_not_reached(lock);
+    else
+        hf_acquire_confirm_send(lock);
+}
+
+void hf_acquire_confirm_end(hf_lock *lock)
+{
+    if (lock->asks_replicas)
+        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->confirm);
+    lock->asks_replicas = false;
+}
+
+static void confirmed(hf_lock *lock)
 {
     hold(lock);
 }
@@ -205,14 +353,14 @@ static void become_held(hf_lock *lock, uint64_t fence)
     if (lock->wait_replicas == 0)
         hold(lock);
     else
-        hf_confirm_begin(lock);
+        confirm_begin(lock);
 }
 
 /* False: it could not be looked after, and has ended. */
 static bool keep_lease(hf_lock *lock)
 {
     atomic_store(&lock->waits, true);
-    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, hf_held_group(lock),
+    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, hf_hold_group(lock),
                                       lock->acquire.lease_ms, lock->sent_ns, false, lock);
     atomic_store(&lock->lease, lease);
     if (lease == NULL)
@@ -228,8 +376,8 @@ static void granted(hf_lock *lock, uint64_t fence)
 
 void hf_acquire_lost(hf_lock *lock)
 {
-    hf_confirm_end(lock);
-    hf_held_drop(lock);
+    hf_acquire_confirm_end(lock);
+    hf_hold_drop(lock);
     atomic_store(&lock->waits, false);
     atomic_store(&lock->lost, false);
     atomic_store(&lock->granted, false);
@@ -346,13 +494,13 @@ static void on_doubt(hf_listener *listener)
 static void on_turn(hf_listener *listener)
 {
     hf_lock_client *locks = listener->arg;
-    hf_grants_listen(locks);
+    hf_acquire_grants_listen(locks);
     hf_lock_client_end_turn(locks);
 }
 
 /* ---- listening ---- */
 
-void hf_grants_init(hf_lock_client *locks)
+void hf_acquire_grants_init(hf_lock_client *locks)
 {
     locks->listener = (hf_listener){.cluster = locks->nodes.cluster,
                                     .loop = locks->tasks.run.uv,
@@ -365,18 +513,18 @@ void hf_grants_init(hf_lock_client *locks)
                                     .arg = locks};
 }
 
-void hf_grants_listen(hf_lock_client *locks)
+void hf_acquire_grants_listen(hf_lock_client *locks)
 {
     if (!locks->closing)
         hf_listener_listen(&locks->listener);
 }
 
-uint64_t hf_grants_due_ns(hf_lock_client *locks)
+uint64_t hf_acquire_grants_due_ns(hf_lock_client *locks)
 {
     return locks->closing ? UINT64_MAX : hf_listener_due_ns(&locks->listener);
 }
 
-void hf_grants_notes(hf_lock_client *locks)
+void hf_acquire_grants_notes(hf_lock_client *locks)
 {
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
@@ -406,7 +554,7 @@ static void stand_in_line(hf_lock *lock, const hf_acquired *e)
     if (e->after_ms > 0)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
                           hf_boot_ns() + e->after_ms * HF_MS_NS);
-    hf_grants_listen(locks);
+    hf_acquire_grants_listen(locks);
     heard_grant(lock, lock->heard_fence);
 }
 
@@ -422,7 +570,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
     hf_lock *lock = arg;
     hf_lock_client *locks = lock->locks;
     hf_acquired e;
-    hf_err err = hf_acquired_read(answer, &e);
+    hf_err err = hf_op_acquired_read(answer, &e);
     bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
     lock->in_flight--;
     if (e.now_ms > 0)
@@ -455,7 +603,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
 
 void hf_acquire_send(hf_lock *lock)
 {
-    hf_lock_node *node = hf_lock_route(lock);
+    hf_lock_node *node = hf_lock_nodes_route(lock);
     char detail[HF_DETAIL_SIZE];
     lock->step = STEP_ACQUIRE;
     if (node->client == NULL && hf_lock_node_status(node, detail) == HF_UNSERVED)
@@ -491,7 +639,7 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
     if (lock->step == STEP_WAIT)
         return lock->until_ns;
     if (lock->step == STEP_CONFIRM)
-        return hf_confirm_due_ns(lock);
+        return confirm_due_ns(lock);
     return lock->step == STEP_ACQUIRE && lock->in_flight == 0 ? limit_ns(lock)
                                                               : UINT64_MAX;
 }
@@ -515,7 +663,7 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
     else if (lock->step == STEP_ACQUIRE)
         hf_acquire_not_reached(lock);
     else if (lock->step == STEP_CONFIRM)
-        hf_confirm_time(lock, now_ns);
+        confirm_time(lock, now_ns);
     else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
@@ -575,20 +723,20 @@ hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
         return err;
     if (out != NULL)
         *out = lock;
-    err = hf_handle_submit(&lock->handle, run_acquire, true);
+    err = hf_tasks_handle_submit(&lock->handle, run_acquire, true);
     return err == HF_OK ? HF_OK : refuse(lock, err, detail);
 }
 
 void hf_lock_cancel(hf_lock *lock)
 {
-    hf_handle_cancel(&lock->handle, run_cancel);
+    hf_tasks_handle_cancel(&lock->handle, run_cancel);
 }
 
 /* ---- waiting for it ---- */
 
 static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *awaited)
 {
-    hf_handle_answer(&lock->handle, awaited, err, detail);
+    hf_tasks_handle_answer(&lock->handle, awaited, err, detail);
 }
 
 hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
@@ -601,7 +749,7 @@ hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
         err = make(locks, opts, on_acquired, &a, &lock, detail);
     if (err != HF_OK)
         return err;
-    err = hf_handle_await(&lock->handle, run_acquire, &a.waiter);
+    err = hf_tasks_handle_await(&lock->handle, run_acquire, &a.waiter);
     if (err != HF_OK)
         return refuse(lock, err, detail);
     if (a.err != HF_OK)

@@ -1,4 +1,4 @@
-/* node.h - the nodes of a client of locks. A node is one Redis, with the client's
+/* nodes.h - the nodes of a client of locks. A node is one Redis, with the client's
  * connections to it, and what is known of it alone.
  *
  * Any URL without a cluster has one node, from the start to the end. In a cluster a lock
@@ -7,17 +7,17 @@
  * lock goes to its new node, held or not. A node that has no slots any more is closed
  * when no lock needs it. What is under way at the old node is answered there.
  *
- * The loop opens and closes nodes. The watchdog's thread (hear.c) has connections of its
- * own to each, which it opens and closes when it is told; a node is freed when both are
- * done with it. Belongs to the loop, but for what is said below. */
-#ifndef HF_LOCK_NODE_H
-#define HF_LOCK_NODE_H
+ * The loop opens and closes nodes. The watchdog's thread (notices.c) has connections of
+ * its own to each, which it opens and closes when it is told; a node is freed when both
+ * are done with it. Belongs to the loop, but for what is said below. */
+#ifndef HF_LOCK_NODES_H
+#define HF_LOCK_NODES_H
 
 #include <stdatomic.h>
 
-#include "redis/call.h"
 #include "redis/cluster.h"
 #include "redis/replicas.h"
+#include "redis/request.h"
 
 typedef struct hf_lock hf_lock;
 typedef struct hf_lock_client hf_lock_client;
@@ -37,13 +37,13 @@ struct hf_lock_node {
     atomic_uint epoch;       /* another one at each connection that came or went */
 
     /* the watchdog's thread */
-    hf_lock_node *watched_next; /* in hear->watched */
+    hf_lock_node *watched_next; /* in notices->watched */
     hf_client *renewer;
     hf_replicas *confirms; /* renewals; NULL: none were needed so far */
     unsigned watched_open; /* of the two */
 
-    /* under the lock of hear */
-    hf_lock_node *told_next; /* in hear->told */
+    /* under the lock of notices */
+    hf_lock_node *told_next; /* in notices->told */
     bool told;               /* it is there */
     bool part, parted;       /* the watchdog's connections have to be closed; they are */
 };
@@ -71,13 +71,13 @@ void hf_lock_nodes_close(hf_lock_client *locks);
 void hf_lock_nodes_free(hf_lock_client *locks);
 
 /* The slot of a lock whose keys begin so; 0 without a cluster. */
-unsigned hf_lock_slot(const hf_lock_client *locks, const char *prefix, size_t len);
+unsigned hf_lock_nodes_slot(const hf_lock_client *locks, const char *prefix, size_t len);
 /* The node of the slot, which is opened if need be; `away`: none is known. */
 hf_lock_node *hf_lock_nodes_find(hf_lock_client *locks, unsigned slot);
 /* The same of this server. */
 hf_lock_node *hf_lock_nodes_at(hf_lock_client *locks, hf_server *redis);
 /* Brings a lock to the node of its slot. It stays where it is while none is known. */
-hf_lock_node *hf_lock_route(hf_lock *lock);
+hf_lock_node *hf_lock_nodes_route(hf_lock *lock);
 /* Leaves nodes without slots that none needs, and frees those that both threads have
  * left. */
 void hf_lock_nodes_tidy(hf_lock_client *locks);

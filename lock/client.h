@@ -1,0 +1,64 @@
+/* client.h - a client of locks, as all of its files see it (lock.h). */
+#ifndef HF_LOCK_CLIENT_H
+#define HF_LOCK_CLIENT_H
+
+#include "base/machine.h"
+#include "base/random.h"
+#include "lock/guard.h"
+#include "lock/listener.h"
+#include "lock/lock.h"
+#include "lock/nodes.h"
+#include "lock/notices.h"
+#include "lock/tasks.h"
+#include "lock/watch_loop.h"
+
+struct hf_lock_client {
+    hf_tasks tasks;
+    hf_lock_nodes nodes;
+    uint32_t connect_timeout_ms, request_timeout_ms;
+    hf_listener listener; /* for locks that wait */
+    hf_watchdog *watchdog;
+    hf_guard guard;
+    hf_notices notices; /* for locks that are held */
+    char ns[HF_ID_SIZE];
+    char id[HF_LOCK_CLIENT_SIZE];
+    char machine[HF_MACHINE_SIZE]; /* base/machine.h; its own id if there is none */
+    hf_lock_event_cb on_event;
+    void *arg;
+    hf_rng rng;
+
+    hf_lock *active;  /* there is something to do or to wait for */
+    hf_lock *resting; /* held */
+    struct hf_lock_ask *asks;
+    bool closing;
+    uint64_t close_until_ns;
+};
+
+/* A node is ready, or serves more: sends what waits for that. */
+void hf_lock_client_pump(hf_lock_client *locks);
+/* A node refuses this client, so waiting would not help. */
+void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node);
+/* Sets the timer again, and continues closing. At the end of every action on the loop. */
+void hf_lock_client_end_turn(hf_lock_client *locks);
+void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
+/* It is given back, and no call waits for that: the loop must run all the same. */
+void hf_lock_client_background(hf_lock *lock, bool on);
+/* Frees it now, or with its last answer. */
+void hf_lock_client_over(hf_lock *lock);
+
+/* ---- for a lock over several servers ---- */
+
+/* hf_lock_client_open() of a client whose leases are renewed on a shared loop, which is
+ * not started yet. */
+HF_MUSTCHECK hf_err hf_lock_client_open_on(hf_lock_client **out,
+                                           const hf_lock_client_opts *opts,
+                                           hf_watch_loop *watch,
+                                           char detail[HF_DETAIL_SIZE]);
+
+/* Its first try to connect has not ended. */
+bool hf_lock_client_is_coming(const hf_lock_client *locks);
+
+/* Its URL is a cluster's. */
+bool hf_lock_client_in_cluster(const hf_lock_client *locks);
+
+#endif

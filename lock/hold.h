@@ -1,0 +1,25 @@
+/* hold.h - a lock while it is held: the renewal of its lease, and the callbacks on its
+ * loss. */
+#ifndef HF_LOCK_HOLD_H
+#define HF_LOCK_HOLD_H
+
+#include "lock/client.h"
+
+/* loop NULL: the watchdog has its own. */
+HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, hf_watch_loop *loop,
+                                  char detail[HF_DETAIL_SIZE]);
+/* Of its lease in the watchdog. */
+size_t hf_hold_group(const hf_lock *lock);
+/* It is not looked after any more. From any thread; waits for a callback that runs. */
+void hf_hold_drop(hf_lock *lock);
+/* The same without waiting: then `event_runs`, until the loop is woken. */
+void hf_hold_leave(hf_lock *lock);
+void hf_hold_signal(hf_lock *lock); /* its descriptor becomes readable */
+/* Why it is lost. The lease may be NULL: it was dropped. */
+hf_lock_reason hf_hold_reason(const hf_lock *lock, const hf_lease *lease);
+
+/* Renews a held lock at once. HF_LOCK_EVENT_HELD is told when that is answered, and until
+ * then it is SUSPECT. */
+void hf_hold_renew_now(hf_lock *lock);
+
+#endif

@@ -1,0 +1,129 @@
+/* lock.h - one lock of a client, from the call that acquires it to the end of its
+ * release; making and freeing it.
+ *
+ *   client.c   a client's life; tasks.c: its loop, and work that is submitted
+ *   nodes.c    its connections; which Redis has a lock
+ *   acquire.c  from the call that acquires a lock to HELD, or to its end
+ *   hold.c     while it is held; release.c: its release
+ *   notices.c  the watchdog's connections, and messages about held locks
+ *   change.c   downgrade, extend, guard; guard.c: the minder of guarded groups
+ *   state.c    a holder's calls that need no request
+ *   ask.c      one request whose caller waits; lock_admin.c: the calls that use it
+ *
+ * Everything without a remark belongs to the loop (redis/run_loop.h). A request that was
+ * not answered may have been executed. The request to acquire is therefore sent again
+ * with the same hold, which changes nothing if it was executed. A lock that is given up
+ * is released in the background, until Redis has answered that or the lease must be
+ * over. */
+#ifndef HF_LOCK_LOCK_H
+#define HF_LOCK_LOCK_H
+
+#include <stdatomic.h>
+
+#include "base/reading.h"
+#include "lock/guard.h"
+#include "lock/nodes.h"
+#include "lock/ops.h"
+#include "lock/tasks.h"
+#include "lock/watchdog.h"
+
+typedef enum hf_lock_step {
+    STEP_ACQUIRE, /* to be sent, or sent */
+    STEP_PAUSE,   /* before it is sent again */
+    STEP_WAIT,    /* in line */
+    STEP_CONFIRM, /* granted; replicas are asked */
+    STEP_HELD,
+    STEP_RELEASE, /* to be sent, or sent */
+} hf_lock_step;
+
+struct hf_lock {
+    hf_lock_client *locks;
+    hf_lock *next, *prev; /* in locks->active, or locks->resting */
+    hf_lock **list;
+
+    /* not changed after it was handed in */
+    char prefix[HF_TAG_PREFIX_SIZE];
+    size_t prefix_len;
+    char owner[HF_LOCK_OWNER_SIZE], hold[HF_HOLD_SIZE];
+    char *names_text; /* owned */
+    const char *names[HF_LOCK_NAMES_MAX];
+    size_t n_names;
+    hf_acquire_args acquire;
+    bool simple, fixed; /* simple: of one name, without a line */
+    bool alone;         /* its owner was made for it, and has no other hold */
+    unsigned slot;      /* of its keys; 0 without a cluster */
+    uint32_t max_hold_ms, wait_replicas;
+    uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
+    uint64_t reached_ns; /* Redis must have answered by then */
+    hf_lock_acquired_cb on_acquired;
+    hf_lock_event_cb on_event;
+    void *acquired_arg, *event_arg;
+
+    /* any thread */
+    _Atomic(hf_lock_node *) node; /* that has it; the loop changes it */
+    _Atomic int state, reason;
+    _Atomic uint64_t fence;
+    _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
+    _Atomic(hf_lease *) lease; /* from the first good answer to the release */
+    _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
+    atomic_bool waits;         /* not held yet: the watchdog tells the loop its news */
+    atomic_bool granted, lost; /* that is it */
+    atomic_bool asked_early;   /* it was asked back before its grant was heard */
+    atomic_bool unheard;       /* there is no room to listen for its grant */
+    atomic_bool event_runs;    /* released, and a callback of an event has not ended */
+    _Atomic int fd;            /* -1: none yet */
+    hf_minded minded;          /* the group that ends with it; the guard's lock */
+
+    hf_lock *notices_next,
+        *notices_prev; /* in a list of the client's notices, and under their lock */
+    struct hf_notices_list *notices_list; /* NULL: in none */
+    uint64_t heard_ns;                    /* from when on it is listened for */
+
+    hf_handle handle;
+    hf_lock_step step;
+    unsigned in_flight;  /* requests of its own */
+    hf_lock_node *asked; /* of the last one */
+    bool moved;          /* which was answered HF_MOVED */
+    uint64_t rest_ns;    /* no node serves it: acquire.c and a release wait for that */
+    bool may_be_there;   /* a request to acquire was executed, or may have been */
+    int64_t doubt_ms;    /* until then, on Redis's clock, one that was not answered may
+                            still be executed; 0: there is none */
+    bool notified;       /* its acquired callback was called */
+    bool background;     /* it is released without a waiting caller: the loop must run */
+    bool in_doubt;       /* a release was sent and not answered */
+    bool was_ours;       /* when that was sent, the deadline had not passed */
+    bool over;           /* to be freed when nothing refers to it any more */
+    uint64_t sent_ns;    /* of the last request to acquire */
+    uint64_t number;     /* of its place in the line: it is granted with a higher fence */
+    hf_reading reading;  /* of the watchdog's thread while there is a lease */
+    bool leaves_reading; /* it ends without the lock: its release shows the reading */
+    uint64_t
+        heard_fence; /* of a grant that was heard before the answer that says WAITING */
+    uint64_t due_ns; /* the end of a pause, or of one before acquire.c */
+    uint64_t confirm_until_ns; /* of the wait for a server to that */
+    hf_confirm confirm;        /* while */
+    bool asks_replicas;
+    uint64_t release_until_ns, tell_until_ns; /* of the release */
+    bool answered; /* the release; not told, because a callback of an event runs */
+    bool patient;  /* it is not told before that has ended, however long it takes */
+    hf_lock_release_result result; /* of the answer, with `left` and */
+    size_t left;
+    int64_t left_ms; /* Redis's time */
+    uint32_t tries;
+    hf_err last_err; /* why it was not let in so far */
+    char detail[HF_DETAIL_SIZE];
+    hf_lock_released_cb release_cb;  /* as the call gave it */
+    hf_lock_released_cb on_released; /* still to be told */
+    void *released_arg;
+};
+
+HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts,
+                                 hf_lock **out, char detail[HF_DETAIL_SIZE]);
+void hf_lock_free(hf_lock *lock);
+hf_lock_of hf_lock_of_lock(const hf_lock *lock);
+
+/* Whether hf_lock_acquire() would take such options: HF_OK or HF_INVALID. Any thread. */
+HF_MUSTCHECK hf_err hf_lock_opts_check(const hf_lock_opts *opts,
+                                       char detail[HF_DETAIL_SIZE]);
+
+#endif
