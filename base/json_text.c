@@ -32,6 +32,7 @@ static int hex_of(char c)
 typedef struct checker {
     const char *at, *end;
     const char *expected; /* of the first fault */
+    bool any_bytes;       /* in strings */
     size_t depth;
     uint8_t objects[HF_JSON_DEPTH_MAX / 8];
 } checker;
@@ -72,12 +73,12 @@ static bool check_string(checker *c)
 {
     while (c->at < c->end && *c->at != '"') {
         size_t len = hf_utf8_len(c->at, (size_t)(c->end - c->at));
-        if (len == 0)
+        if (len == 0 && !c->any_bytes)
             return fails(c, "UTF-8");
         if ((unsigned char)*c->at < 0x20)
             return fails(c, "no control character");
         bool escape = *c->at == '\\';
-        c->at += len;
+        c->at += len == 0 ? 1 : len;
         if (escape && !check_escape(c))
             return false;
     }
@@ -190,16 +191,27 @@ static bool check_closing(checker *c, bool *more)
     }
 }
 
+static bool check(checker *c, const char *text, hf_json_fault *fault)
+{
+    bool ok = true, empty, more = true;
+    while (ok && more) {
+        ok = check_opening(c, &empty) && (empty || check_plain(c)) &&
+             check_closing(c, &more);
+    }
+    *fault = (hf_json_fault){(size_t)(c->at - text), c->expected};
+    return ok;
+}
+
 bool hf_json_check(const char *text, size_t len, hf_json_fault *fault)
 {
     checker c = {.at = text, .end = text + len};
-    bool ok = true, empty, more = true;
-    while (ok && more) {
-        ok = check_opening(&c, &empty) && (empty || check_plain(&c)) &&
-             check_closing(&c, &more);
-    }
-    *fault = (hf_json_fault){(size_t)(c.at - text), c.expected};
-    return ok;
+    return check(&c, text, fault);
+}
+
+bool hf_json_check_bytes(const char *text, size_t len, hf_json_fault *fault)
+{
+    checker c = {.at = text, .end = text + len, .any_bytes = true};
+    return check(&c, text, fault);
 }
 
 /* ---- texts that are JSON ---- */
@@ -273,9 +285,15 @@ static size_t take_unicode(const char *at, const char *end, char *out, size_t *n
     return taken;
 }
 
+/* What the letter of a short escape stands for. */
+static char short_escape(char letter)
+{
+    static const char *const letters = "\"\\/bfnrt", *const bytes = "\"\\/\b\f\n\r\t";
+    return bytes[strchr(letters, letter) - letters];
+}
+
 bool hf_json_decode(const char *string, size_t len, char *out, size_t *n)
 {
-    static const char *const escapes = "\"\\/bfnrt", *const bytes = "\"\\/\b\f\n\r\t";
     const char *at = string + 1, *end = string + len - 1;
     *n = 0;
     while (at < end) {
@@ -290,11 +308,117 @@ bool hf_json_decode(const char *string, size_t len, char *out, size_t *n)
             at += 2 + taken;
             continue;
         }
-        out[(*n)++] = bytes[strchr(escapes, at[1]) - escapes];
+        out[(*n)++] = short_escape(at[1]);
         at += 2;
     }
     out[*n] = '\0';
     return true;
+}
+
+/* The next character of a string. Returns the bytes of the text that it takes. */
+static size_t take_char(const char *at, const char *end, char out[4], size_t *n)
+{
+    enum { REPLACEMENT = 0xfffd };
+    size_t taken;
+    *n = 0;
+    if (*at != '\\') {
+        taken = hf_utf8_len(at, (size_t)(end - at));
+        memcpy(out, at, taken);
+        *n = taken == 0 ? put_utf8(out, REPLACEMENT) : taken;
+        return taken == 0 ? 1 : taken;
+    }
+    if (at[1] != 'u') {
+        out[(*n)++] = short_escape(at[1]);
+        return 2;
+    }
+    taken = take_unicode(at + 2, end, out, n);
+    if (taken > 0)
+        return 2 + taken;
+    *n = put_utf8(out, REPLACEMENT);
+    return 6;
+}
+
+size_t hf_json_text(const char *string, size_t len, char *out, size_t size)
+{
+    const char *at = string + 1, *end = string + len - 1;
+    size_t n = 0;
+    while (at < end) {
+        char c[4];
+        size_t c_len;
+        at += take_char(at, end, c, &c_len);
+        if (c_len > size - n)
+            break;
+        memcpy(out + n, c, c_len);
+        n += c_len;
+    }
+    return n;
+}
+
+void hf_json_escape(hf_buf *out, const char *text, size_t len)
+{
+    for (const char *from = text, *end = text + len; from < end;) {
+        size_t plain = 0;
+        while (from + plain < end && (unsigned char)from[plain] >= 0x20 &&
+               from[plain] != '"' && from[plain] != '\\')
+            plain++;
+        hf_buf_add(out, from, plain);
+        from += plain;
+        if (from < end)
+            hf_buf_printf(out, "\\u%04x", (unsigned char)*from++);
+    }
+}
+
+/* ---- numbers ---- */
+
+/* value * 10^n; more than HF_JSON_INTEGER_MAX stays more. */
+static int64_t raise10(int64_t value, int64_t n)
+{
+    for (; n > 0 && value > 0 && value <= HF_JSON_INTEGER_MAX; n--)
+        value *= 10;
+    return value;
+}
+
+/* Behind the digits: the exponent, at most a thousand millions. */
+static int64_t exponent_of(const char *at, const char *end)
+{
+    enum { FAR = 100000000 };
+    int64_t exponent = 0;
+    if (at == end)
+        return 0;
+    bool negative = ++at < end && *at == '-';
+    for (; at < end; at++)
+        if (is_digit(*at) && exponent < FAR)
+            exponent = exponent * 10 + (*at - '0');
+    return negative ? -exponent : exponent;
+}
+
+bool hf_json_integer(const char *number, size_t len, int64_t *out)
+{
+    const char *at = number, *end = number + len;
+    bool negative = at < end && *at == '-', fraction = false;
+    int64_t value = 0, zeros = 0, scale = 0; /* value * 10^(zeros + scale) */
+    at += negative;
+    if (at == end || !is_digit(*at))
+        return false;
+    for (; at < end && (is_digit(*at) || *at == '.'); at++) {
+        if (*at == '.') {
+            fraction = true;
+            continue;
+        }
+        scale -= fraction;
+        zeros++;
+        if (*at == '0')
+            continue;
+        value = raise10(value, zeros);
+        value += value <= HF_JSON_INTEGER_MAX ? *at - '0' : 0;
+        zeros = 0;
+    }
+    scale += zeros + exponent_of(at, end);
+    if (value != 0 && scale < 0)
+        return false;
+    value = raise10(value, scale);
+    *out = negative ? -value : value;
+    return value <= HF_JSON_INTEGER_MAX;
 }
 
 /* ---- members ---- */
@@ -318,13 +442,20 @@ static const char *behind_value(const char *at, const char *end)
     return at;
 }
 
-void hf_json_scan_start(hf_json_scan *scan, const char *object, size_t len)
+void hf_json_scan_start(hf_json_scan *scan, const char *value, size_t len)
 {
-    *scan = (hf_json_scan){object, object + len};
+    *scan = (hf_json_scan){value, value + len};
     while (scan->at < scan->end && is_space(*scan->at))
         scan->at++;
-    if (scan->at < scan->end && *scan->at == '{')
+    if (scan->at < scan->end && (*scan->at == '{' || *scan->at == '['))
         scan->at++;
+}
+
+static void scan_value(hf_json_scan *scan, hf_json_member *out)
+{
+    out->value = scan->at;
+    scan->at = behind_value(scan->at, scan->end);
+    out->value_len = (size_t)(scan->at - out->value);
 }
 
 bool hf_json_scan_next(hf_json_scan *scan, hf_json_member *out)
@@ -338,8 +469,17 @@ bool hf_json_scan_next(hf_json_scan *scan, hf_json_member *out)
     out->key_len = (size_t)(scan->at - out->key);
     while (scan->at < scan->end && (is_space(*scan->at) || *scan->at == ':'))
         scan->at++;
-    out->value = scan->at;
-    scan->at = behind_value(scan->at, scan->end);
-    out->value_len = (size_t)(scan->at - out->value);
+    scan_value(scan, out);
     return true;
+}
+
+bool hf_json_scan_item(hf_json_scan *scan, hf_json_member *out)
+{
+    while (scan->at < scan->end && (is_space(*scan->at) || *scan->at == ','))
+        scan->at++;
+    if (scan->at >= scan->end || *scan->at == ']')
+        return false;
+    *out = (hf_json_member){.key = NULL};
+    scan_value(scan, out);
+    return out->value_len > 0;
 }

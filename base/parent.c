@@ -6,9 +6,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-bool hf_end_with_parent(pid_t parent)
+bool hf_end_with_parent(pid_t parent, int signal)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    if (prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) != 0)
         return false;
     if (getppid() == parent) /* asked second: it may have ended before the first */
         return true;

@@ -221,7 +221,7 @@ static hf_spawn_step run_child(const child *c)
 {
     const hf_spawn *spawn = c->spawn;
     default_signals();
-    if (spawn->ends_with_us && !hf_end_with_parent(c->parent))
+    if (spawn->ends_with_us && !hf_end_with_parent(c->parent, SIGKILL))
         return HF_SPAWN_SETUP;
     setsid();
     hf_mark_set(0, spawn->mark, spawn->job);

@@ -182,6 +182,135 @@ static void a_string_says_its_characters(void **state)
         assert_false(hf_json_decode(half[i], strlen(half[i]), out, &n));
 }
 
+static void any_bytes_may_be_in_strings(void **state)
+{
+    static const char *const good[] = {"\"\xff\"", "{\"\xC3\":\"\xED\xA0\x80\"}",
+                                       "[\"\xC3\xA9\"]"};
+    static const char *const bad[] = {"\xff", "\"a\nb\"", "\"\xC3", "\"\\\xff\"",
+                                      "{\xff:1}"};
+    hf_json_fault fault;
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(good); i++)
+        assert_true(hf_json_check_bytes(good[i], strlen(good[i]), &fault));
+    for (size_t i = 0; i < HF_COUNT(bad); i++)
+        assert_false(hf_json_check_bytes(bad[i], strlen(bad[i]), &fault));
+}
+
+static void a_text_is_mended_and_cut_between_characters(void **state)
+{
+#define U_FFFD "\xEF\xBF\xBD"
+    static const struct {
+        const char *string, *text;
+        size_t size;
+    } cases[] = {
+        {"\"\"", "", 9},
+        {"\"a\\n\\\"\\u00e9\"", "a\n\"\xC3\xA9", 9},
+        {"\"\\ud83d\\ude00\"", "\xF0\x9F\x98\x80", 9},
+        {"\"\\ud800x\"", U_FFFD "x", 9},
+        {"\"\\ud800\\ud800\"", U_FFFD U_FFFD, 9},
+        {"\"\\udc00\\u0041\"", U_FFFD "A", 9},
+        {"\"a\xff\xC3\"", "a" U_FFFD U_FFFD, 9},
+        {"\"\xC3\xA9\xC3\xA9\"", "\xC3\xA9", 3},
+        {"\"ab\xff\"", "ab", 4},
+        {"\"abc\"", "", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        char out[16];
+        size_t n =
+            hf_json_text(cases[i].string, strlen(cases[i].string), out, cases[i].size);
+        assert_int_equal(n, strlen(cases[i].text));
+        assert_memory_equal(out, cases[i].text, n);
+    }
+}
+
+static void an_escaped_text_says_the_same(void **state)
+{
+    static const char text[] = "a\"\\\n\x1f\0\xC3\xA9";
+    hf_buf out;
+    char back[64];
+    size_t n;
+    (void)state;
+    hf_buf_init(&out, 100);
+    hf_buf_text(&out, "\"");
+    hf_json_escape(&out, text, sizeof text - 1);
+    hf_buf_text(&out, "\"");
+    assert_string_equal(out.data, "\"a\\u0022\\u005c\\u000a\\u001f\\u0000\xC3\xA9\"");
+    assert_true(hf_json_decode(out.data, out.len, back, &n));
+    assert_int_equal(n, sizeof text - 1);
+    assert_memory_equal(back, text, n);
+    hf_buf_done(&out);
+}
+
+static void whole_numbers_are_read_exactly(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {
+        {"0", 0},
+        {"-0", 0},
+        {"0.000", 0},
+        {"0e999999999999", 0},
+        {"7", 7},
+        {"-7", -7},
+        {"7.0", 7},
+        {"70e-1", 7},
+        {"0.07E+2", 7},
+        {"1.25e2", 125},
+        {"100e-2", 1},
+        {"10000000000000000000000000e-25", 1},
+        {"9007199254740992", INT64_C(1) << 53},
+        {"-9007199254740992", -(INT64_C(1) << 53)},
+        {"9007199254740992.0", INT64_C(1) << 53},
+        {"90071992547409.92e2", INT64_C(1) << 53},
+        {"1e15", INT64_C(1000000000000000)},
+    };
+    static const char *const bad[] = {
+        "9007199254740993",
+        "-9007199254740993",
+        "1e16",
+        "1e999",
+        "1e99999999999999999999",
+        "7.5",
+        "75e-1",
+        "1e-999",
+        "9007199254740991.5",
+        "123456789012345678901234567890",
+        "1.00000000000000000000000000001",
+        "\"7\"",
+        "true",
+        "[7]",
+        "{}",
+    };
+    int64_t value;
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(good); i++) {
+        if (!hf_json_integer(good[i].text, strlen(good[i].text), &value))
+            fail_msg("%s is a whole number", good[i].text);
+        assert_int_equal(value, good[i].value);
+    }
+    for (size_t i = 0; i < HF_COUNT(bad); i++)
+        if (hf_json_integer(bad[i], strlen(bad[i]), &value))
+            fail_msg("%s is no whole number, found %lld", bad[i], (long long)value);
+}
+
+static void the_items_of_an_array_are_found(void **state)
+{
+    static const char text[] = " [ 1 ,{\"a\":[2]}, \"]\",[],null ] ";
+    static const char *const wanted[] = {"1", "{\"a\":[2]}", "\"]\"", "[]", "null"};
+    hf_json_scan scan;
+    hf_json_member m;
+    (void)state;
+    hf_json_scan_start(&scan, text, sizeof text - 1);
+    for (size_t i = 0; i < HF_COUNT(wanted); i++) {
+        assert_true(hf_json_scan_item(&scan, &m));
+        assert_int_equal(m.value_len, strlen(wanted[i]));
+        assert_memory_equal(m.value, wanted[i], m.value_len);
+    }
+    assert_false(hf_json_scan_item(&scan, &m));
+}
+
 static void the_members_of_an_object_are_found(void **state)
 {
     static const char text[] =
@@ -234,6 +363,11 @@ int main(void)
         cmocka_unit_test(a_parser_agrees),
         cmocka_unit_test(only_white_space_outside_of_strings_is_removed),
         cmocka_unit_test(a_string_says_its_characters),
+        cmocka_unit_test(any_bytes_may_be_in_strings),
+        cmocka_unit_test(a_text_is_mended_and_cut_between_characters),
+        cmocka_unit_test(an_escaped_text_says_the_same),
+        cmocka_unit_test(whole_numbers_are_read_exactly),
+        cmocka_unit_test(the_items_of_an_array_are_found),
         cmocka_unit_test(the_members_of_an_object_are_found),
         cmocka_unit_test(the_scanner_stays_inside_any_text),
     };
