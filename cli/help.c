@@ -9,6 +9,7 @@
 #include "cli/complete.h"
 #include "cli/out.h"
 #include "cli/suggest.h"
+#include "holdfast/tls.h"
 
 enum { WIDTH = 80, NAME_COLUMN = 28, OPTION_COLUMN = 28, HELP_SIZE = 512 };
 
@@ -308,9 +309,10 @@ void hf_help_manual(FILE *file)
 int hf_cmd_version(hf_cli *cli)
 {
     if (cli->json)
-        hf_out_json(stdout, json_pack("{s:s}", "version", HOLDFAST_VERSION));
+        hf_out_json(stdout, json_pack("{s:s, s:s}", "version", HOLDFAST_VERSION,
+                                      "openssl", hf_tls_version()));
     else
-        puts("holdfast " HOLDFAST_VERSION);
+        (void)printf("holdfast " HOLDFAST_VERSION " (OpenSSL %s)\n", hf_tls_version());
     return HF_EXIT_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,14 @@
 #include <unistd.h>
 
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "redis/authorities.h"
 
 enum {
     /* Above HF_TLS_SEALED_MAX: the last records that were taken, and OpenSSL's own. */
@@ -296,13 +299,25 @@ static int no_passphrase(char *out, int size, int writing, void *arg)
     return -1;
 }
 
+/* SSL_CERT_FILE and SSL_CERT_DIR come before everything else that a system has. */
+static bool is_system_elsewhere(char file[PATH_MAX])
+{
+    return getenv(X509_get_default_cert_file_env()) == NULL &&
+           getenv(X509_get_default_cert_dir_env()) == NULL &&
+           hf_authorities_find("", X509_get_default_cert_file(),
+                               X509_get_default_cert_dir(), file);
+}
+
+/* `file` NULL: those of the system. */
 static hf_err load_ca(SSL_CTX *ctx, const char *file, char *detail)
 {
     static const char what[] = "TLS authorities";
-    if (file == NULL) {
+    char elsewhere[PATH_MAX];
+    if (file == NULL && !is_system_elsewhere(elsewhere)) {
         SSL_CTX_set_default_verify_paths(ctx);
         return HF_OK;
     }
+    file = file == NULL ? elsewhere : file;
     hf_err err = look_at(what, file, detail);
     if (err == HF_OK && SSL_CTX_load_verify_locations(ctx, file, NULL) != 1)
         err = bad_file(detail, what, file, "expected certificates in PEM");
@@ -445,4 +460,9 @@ hf_err hf_tls_check(const hf_tls_opts *opts, char detail[HF_DETAIL_SIZE])
     if (err == HF_OK)
         hf_tls_free(tls);
     return err;
+}
+
+const char *hf_tls_version(void)
+{
+    return OpenSSL_version(OPENSSL_FULL_VERSION_STRING);
 }

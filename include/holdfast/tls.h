@@ -2,8 +2,10 @@
  *
  * A URL that begins with rediss:// or rediss+sentinel:// asks for TLS 1.2 or newer. By
  * default the server's certificate must be for the host of the URL, and signed by an
- * authority that the system knows (SSL_CERT_FILE and SSL_CERT_DIR name others). The files
- * are read again for each connection, so the next connection uses a renewed certificate.
+ * authority that the system knows. SSL_CERT_FILE and SSL_CERT_DIR name others. Without
+ * them the authorities are looked for where OpenSSL was compiled to look, then where
+ * Debian, RHEL, SUSE and Alpine keep theirs. The files are read again for each
+ * connection, so the next connection uses a renewed certificate.
  */
 #ifndef HOLDFAST_TLS_H
 #define HOLDFAST_TLS_H
@@ -11,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "holdfast/error.h"
 #include "holdfast/struct.h"
 
 /* NULL means the default. All text is copied. */
@@ -25,5 +28,17 @@ typedef struct hf_tls_opts {
     bool skip_verify;        /* accept any certificate: not safe outside of tests */
 } hf_tls_opts;
 #define HF_TLS_OPTS_INIT HF_STRUCT_INIT(hf_tls_opts)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of the OpenSSL that runs, static: "3.0.19", or with the revision of the
+ * package that its source was taken from, "3.5.7+debian-1~deb13u2". From any thread. */
+HF_API const char *hf_tls_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

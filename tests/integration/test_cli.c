@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "holdfast/tls.h"
 #include "tests/support/cli_try.h"
 #include "tests/support/eventually.h"
 
@@ -727,8 +728,15 @@ static void help_goes_to_standard_output_and_knows_every_command(void **state)
     hf_try_run("enqueue --help", 0);
     hf_try_has(fixture->out, "--max-attempts N");
     hf_try_run("version", 0);
-    assert_string_equal(fixture->out, "holdfast " HOLDFAST_VERSION "\n");
+    char version[128];
+    (void)snprintf(version, sizeof version, "holdfast %s (OpenSSL %s)\n",
+                   HOLDFAST_VERSION, hf_tls_version());
+    assert_string_equal(fixture->out, version);
     assert_string_equal(fixture->err, "");
+    json_t *versions = hf_try_object("version --json", 0);
+    assert_string_equal(hf_try_text(versions, "version"), HOLDFAST_VERSION);
+    assert_string_equal(hf_try_text(versions, "openssl"), hf_tls_version());
+    json_decref(versions);
 }
 
 static void the_manual_page_is_that_of_the_table(void **state)

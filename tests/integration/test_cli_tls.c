@@ -22,7 +22,7 @@ static hf_fixture strict; /* wants a certificate of each client */
 /* A refusal ends a command long before. To silence there is no other end. */
 static const char *patience(const char *name)
 {
-    return strcmp(name, "plain-server") == 0 ? "1s" : "30s";
+    return strcmp(name, "plain-server") == 0 ? "3s" : "30s";
 }
 
 /* A file "NAME.yaml" with a URL and lines below `tls`. */
@@ -179,7 +179,7 @@ static void the_wrong_kind_of_port_is_said(void **state)
     char line[TEXT_SIZE];
     run("enqueue hello -c plain-server.yaml", NULL, 69, "speak TLS");
     (void)snprintf(line, sizeof line,
-                   "enqueue hello -c plain-server.yaml --redis redis://127.0.0.1:%u",
+                   "enqueue hello -c good.yaml --redis redis://127.0.0.1:%u",
                    (unsigned)fixture.redis.tls_port);
     run(line, NULL, 69, "rediss://");
 }
