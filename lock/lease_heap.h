@@ -32,7 +32,7 @@ struct hf_lease {
     _Atomic uint32_t note_ms;       /* the time, */
     _Atomic uint64_t note_clock_ms; /* and the clock */
     _Atomic int64_t note_redis_ms;  /* and Redis's time */
-    uint32_t refs;   /* batches that name it, and its place in the line of events */
+    uint32_t refs;   /* its sender, its batch, and its place in the line of events */
     uint32_t busy;   /* calls of the user's that run with it */
     unsigned events; /* to be told: bits, 1 << hf_lease_event */
     hf_lease *next_event;

@@ -93,11 +93,17 @@ static void arm(hf_watchdog *w)
         set_timer(w, due_ns);
 }
 
+static void unref_by(hf_lease *lease, unsigned n)
+{
+    HF_ASSERT(lease->refs >= n);
+    lease->refs -= n;
+    if (lease->refs == 0 && lease->dropped)
+        free(lease);
+}
+
 static void unref(hf_lease *lease)
 {
-    HF_ASSERT(lease->refs > 0);
-    if (--lease->refs == 0 && lease->dropped)
-        free(lease);
+    unref_by(lease, 1);
 }
 
 static void queue_event(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
@@ -325,7 +331,7 @@ static size_t collect(hf_watchdog *w, uint64_t now_ns)
         lease->in_flight = true;
         lease->asked_for = false;
         lease->asked_ms = lease->fixed ? 1 : lease->ttl_ms;
-        lease->refs++;
+        lease->refs += 2; /* of the answer, which may come at once; and while busy */
         lease->busy++;
         plan(w, lease, UINT64_MAX); /* at its deadline */
         w->due[n++] = lease;
@@ -372,10 +378,9 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
     verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0, 0};
     for (size_t i = 0; i < n; i++) {
         not_busy(w, leases[i]);
-        if (b == NULL) {
+        if (b == NULL)
             conclude(w, leases[i], &v, HF_OK, (hf_lease_note){.value = 0});
-            unref(leases[i]);
-        }
+        unref_by(leases[i], b == NULL ? 2 : 1);
     }
     uv_mutex_unlock(&w->lock);
     if (b != NULL)

@@ -29,6 +29,7 @@ static struct {
     hf_err err, code;
     uint64_t sent_ns;  /* of the answers; 0: now */
     unsigned stall_ms; /* it takes so long, and the whole thread with it */
+    hf_lease *leave;   /* its owner leaves it meanwhile; NULL: nobody */
     bool release;      /* what is held is answered by the next call */
     size_t n_calls;    /* without kicks */
     size_t disorder;   /* leases before those that were added before them, in one call */
@@ -47,7 +48,7 @@ static struct {
 /* What a lease's owner was told. */
 typedef struct owner {
     hf_lease *lease;
-    atomic_int renewed, lost, cancelled, suspect;
+    atomic_int renewed, lost, cancelled, suspect, left;
     atomic_bool block, blocked; /* its callback waits while `block` */
     atomic_bool dropped;        /* nothing may come from now on */
 } owner;
@@ -87,6 +88,8 @@ static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
     hf_err err = fake.err, code = fake.code;
     uint64_t sent_ns = fake.sent_ns == 0 ? now_ns : fake.sent_ns;
     unsigned stall_ms = is_kick ? 0 : fake.stall_ms;
+    hf_lease *leave = is_kick ? NULL : fake.leave;
+    fake.leave = is_kick ? fake.leave : NULL;
     bool hold = !is_kick && fake.how == HOLD;
     if (hold) {
         HF_ASSERT(fake.n_held < HELD_MAX);
@@ -96,6 +99,8 @@ static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
     pthread_mutex_unlock(&fake.lock);
     if (stall_ms > 0)
         hf_test_pause_ms(stall_ms);
+    if (leave != NULL)
+        HF_ASSERT(hf_watchdog_leave(watchdog, leave));
     if (is_kick)
         answer_all(batch, HF_CONN, HF_OK, now_ns);
     else if (!hold)
@@ -112,6 +117,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
     atomic_fetch_add(event == HF_LEASE_RENEWED   ? &o->renewed
                      : event == HF_LEASE_LOST    ? &o->lost
                      : event == HF_LEASE_SUSPECT ? &o->suspect
+                     : event == HF_LEASE_LEFT    ? &o->left
                                                  : &o->cancelled,
                      1);
     while (atomic_load(&o->block)) {
@@ -622,6 +628,23 @@ static void an_answer_for_a_dropped_lease_is_nothing(void **state)
     drop(&kept);
 }
 
+/* As when there is no connection. */
+static void a_lease_that_is_left_while_its_renewal_fails_at_once_is_told(void **state)
+{
+    enum { N = 20 };
+    static owner owners[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        owner *o = &owners[i];
+        add(o, 60000, false);
+        pthread_mutex_lock(&fake.lock);
+        fake.leave = o->lease;
+        pthread_mutex_unlock(&fake.lock);
+        hf_watchdog_verify(watchdog);
+        EVENTUALLY(15000, atomic_load(&o->left) == 1);
+    }
+}
+
 typedef struct churner {
     pthread_t thread;
     uint64_t seed;
@@ -824,6 +847,7 @@ int main(void)
         TEST(verify_renews_everything_also_what_is_under_way),
         TEST(drop_waits_for_a_callback_that_runs),
         TEST(an_answer_for_a_dropped_lease_is_nothing),
+        TEST(a_lease_that_is_left_while_its_renewal_fails_at_once_is_told),
         TEST(leases_may_come_and_go_from_many_threads),
         TEST(half_a_million_leases_come_and_go_in_a_few_seconds),
         TEST(those_on_one_thread_end_one_by_one),
