@@ -99,7 +99,7 @@ local left, at = 0, 4 -- how many of a form follow, and where in ARGV the next o
 local function renew_any(owner, hold, name, shown)
   if prefixes[k] ~= P then
     pcall(keep_changed)
-    lines = {}
+    lines, met = {}, 0
     P = prefixes[k]
   end
   if lease < 1 then

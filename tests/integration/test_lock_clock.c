@@ -96,6 +96,24 @@ static void dead_clients_leave_within_a_lease_of_the_waiter(void **state)
     }
 }
 
+/* The counter of fences ended by a step forward, and the line is ahead of what a new one
+ * gives out. */
+static void a_dead_client_leaves_though_the_fences_began_again(void **state)
+{
+    (void)state;
+    hf_fixture_clock_jump(&fixture.redis, 3 * HOUR_MS);
+    die_with("n");
+    hf_fixture_clock_jump(&fixture.redis, 2 * HOUR_MS);
+    EVENTUALLY(PATIENCE_MS,
+               hf_fixture_number(&fixture.redis, "EXISTS hf:lock:{n}:fence") == 0);
+    hf_fixture_clock_jump(&fixture.redis, -5 * HOUR_MS);
+    uint64_t from_ms = hf_test_now_ms();
+    hf_lock_released(
+        hf_lock_must(&fixture, fixture.b, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = PATIENCE_MS}));
+    assert_in_range(hf_test_now_ms() - from_ms, 0, NIGHT_MS);
+}
+
 /* Each is refused at once, and a later one gets it. */
 static void single_tries_add_up(void **state)
 {
@@ -147,6 +165,7 @@ int main(void)
         TEST(a_try_after_a_step_forward_is_refused),
         TEST(a_holder_keeps_its_lock_through_steps_of_weeks),
         TEST(dead_clients_leave_within_a_lease_of_the_waiter),
+        TEST(a_dead_client_leaves_though_the_fences_began_again),
         TEST(single_tries_add_up),
         TEST(tries_of_several_clients_add_up),
     };

@@ -22,6 +22,7 @@ local function line(n)
     l.permits, l.limit = tonumber(permits or 0), tonumber(limit or 0)
     l.shortest, l.birth, l.clock = tonumber(shortest or 0), birth, tonumber(clock or 0)
     l.now = math.max(now, l.clock)
+    meet_fence(birth)
     local all, waiting = call('ZCARD', l.x), call('ZCARD', l.q)
     l.waits = waiting > 0 and all > 0
     if all <= waiting then -- it has no holder, even if some of its keys were lost
@@ -34,7 +35,9 @@ end
 
 local function entry_of(l, owner)
   local text = call('HGET', l.e, owner)
-  return text and read_entry(text)
+  local e = text and read_entry(text)
+  meet_fence(e and e.fence)
+  return e
 end
 
 local function put_entry(l, owner, e)
