@@ -59,7 +59,7 @@ class Leases:
     """The clock of a queue, what machines have read of it, and how long leases may be. lengths: until when a worker
     with that lease counts as alive. number: of this clock, for the case that another one takes its place."""
 
-    MACHINES = 64
+    MACHINES, MOST = 64, 256
 
     def __init__(self, queue):
         self.queue, self.clock, self.lengths = queue, None, {}
@@ -121,9 +121,7 @@ class Leases:
         is_new = reading is not None and known.add(reading, min(self.lengths), before)
         self.end_leases(known.readings, boot)
         self.go_on(known.last, boot)
-        if is_new or begins:
-            if machine not in self.machines:
-                self.give_way()
+        if (is_new or begins) and (machine in self.machines or self.has_room()):
             self.machines[machine], self.until = known, now + DAY
         left = self.running()
         return [self.clock, self.number, self.after(left[0].score, known.readings, boot) if left else 0]
@@ -166,11 +164,13 @@ class Leases:
         latest = max(job.score for job in self.queue.within("running")) - max(self.lengths)
         self.clock = max(self.queue.now, (self.clock or 0) + 1, speed, latest + 1)
 
-    def give_way(self):
-        """Machines that were not seen for an hour, if there are many."""
+    def has_room(self):
+        """Machines that were not seen for an hour give way, if there are many; for a lease, if there are too many."""
         if len(self.machines) >= self.MACHINES:
+            silent = HOUR if len(self.machines) < self.MOST else max(self.lengths)
             self.machines = {name: one for name, one in self.machines.items()
-                             if not one.last or one.last.clock >= self.clock - HOUR}
+                             if not one.last or one.last.clock >= self.clock - silent}
+        return len(self.machines) < self.MOST
 
     # ---- all of it ----
 

@@ -506,6 +506,30 @@ static void a_boot_clock_that_was_set_back_proves_again(void **state)
     assert_true(is_over_for("m", "", LEASE_MS));
 }
 
+static long long remembered(void)
+{
+    return hf_fixture_number(&fixture.redis, "HLEN hf:{q}:readings") - 1;
+}
+
+/* While all of them ask, a new one has no place; a lease later they give way to it. */
+static void the_machines_that_are_remembered_have_a_maximum(void **state)
+{
+    (void)state;
+    enum { MOST = 256 };
+    char machine[16];
+    run_for("one", LEASE_MS);
+    const char *shown = reading(0, 0, 0);
+    for (int i = 0; i < MOST + 9; i++) {
+        (void)snprintf(machine, sizeof machine, "m%d", i);
+        assert_false(is_over_for(machine, shown, 0));
+    }
+    assert_int_equal(remembered(), MOST);
+    (void)hf_fixture_command(&fixture.redis, "HINCRBY hf:{q}:meta clock %d",
+                             LEASE_MS + 1);
+    assert_false(is_over_for(machine, shown, 0));
+    assert_int_equal(remembered(), 2); /* and the one that has shown nothing */
+}
+
 static void each_length_of_a_lease_is_judged_by_itself(void **state)
 {
     (void)state;
@@ -719,6 +743,7 @@ int main(void)
         TEST(a_boot_clock_that_was_set_back_proves_again),
         TEST(a_score_that_no_lease_can_have_moves_no_clock),
         TEST(a_length_counts_though_the_list_was_lost),
+        TEST(the_machines_that_are_remembered_have_a_maximum),
         TEST(each_length_of_a_lease_is_judged_by_itself),
         TEST(a_clock_that_was_lost_is_another_one),
         TEST(no_lease_starts_before_the_clock_of_its_queue),

@@ -18,10 +18,9 @@ local function heed(l, machine, boot, shown)
 end
 
 local function keep_readings(l)
-  if l.machine_is_new then
-    forget_machines(l.e, call('ZCARD', l.x) + 1, '@', l.clock)
+  if not l.machine_is_new or make_room(l.e, call('ZCARD', l.x) + 1, '@', l.clock, l.shortest) then
+    call('HSET', l.e, '@' .. l.machine, write_readings(l.readings))
   end
-  call('HSET', l.e, '@' .. l.machine, write_readings(l.readings))
 end
 
 -- Whether the machine should read again.

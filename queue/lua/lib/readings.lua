@@ -100,10 +100,7 @@ local function read_clock(machine, boot, shown)
   clock = math.max(now, clock + 1, last and last.clock + age_at(boot, last) or 0)
   clock = math.max(clock, last_start(longest, clock) + 1)
   call('HSET', META, 'clock', string.format('%.0f', clock))
-  if is_new or not found[1] then
-    if not found[2] then
-      forget_machines(key, 1, '', clock)
-    end
+  if (is_new or not found[1]) and (found[2] or make_room(key, 1, '', clock, longest)) then
     call('HSET', key, '#', number, machine, write_readings(all))
     call('PEXPIRE', key, READINGS_MS)
   end

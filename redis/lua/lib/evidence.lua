@@ -8,7 +8,8 @@
 -- `clock:boot:redis ...`, the oldest first. So it outlives the process, and serves all processes of
 -- the machine. A lease that began before a reading is over when the reading is as old as the lease is
 -- long. Redis's clock can only delay this proof.
-local READINGS, MACHINES, FORGET_MS = 32, 64, 3600000
+local READINGS, FORGET_MS = 32, 3600000
+local MACHINES, MOST = 64, 256 -- from the first on machines give way to a new one; there are never more than the second
 local APART = 25 -- readings are a shortest lease / 25 apart
 
 local function read_readings(text)
@@ -68,19 +69,22 @@ local function add_reading(all, shown, is_of, at, shortest, before)
   return true
 end
 
--- Machines that have not asked for an hour give way to a new one. `others`: fields of the hash that are no machine's,
--- or no field of one whose name begins so.
-local function forget_machines(key, others, mark, at)
-  if call('HLEN', key) - others < MACHINES then
-    return
+-- Machines that have not asked for an hour give way to a new one; where MOST are there, those that have not asked for
+-- `lease` ms. False: all of them ask, so they prove what is over, and the new one has no place. `others`: fields of the
+-- hash that are no machine's, or no field of one whose name begins so.
+local function make_room(key, others, mark, at, lease)
+  local n = call('HLEN', key) - others
+  if n < MACHINES then
+    return true
   end
-  local all = call('HGETALL', key)
+  local all, silent = call('HGETALL', key), at - (n < MOST and FORGET_MS or lease)
   for i = 1, #all, 2 do
     local last = string.sub(all[i], 1, #mark) == mark and string.match(all[i + 1], '(%d+):%d+:%d+$')
-    if last and tonumber(last) < at - FORGET_MS then
-      call('HDEL', key, all[i])
+    if last and tonumber(last) < silent then
+      n = n - call('HDEL', key, all[i])
     end
   end
+  return n < MOST
 end
 
 -- How old a reading is by the boot clock of the asker's machine, and no older than by Redis's: two machines that
