@@ -615,7 +615,9 @@ hf_err hf_minder_start(hf_minder **out, const hf_minder_opts *opts,
     minder->rng.state = hf_boot_ns();
     minder->library_path = library_path == NULL ? NULL : strdup(library_path);
     hf_spawn_find(name, minder->path);
-    hf_err err = first_life(minder, name, detail);
+    hf_err err = hf_spawn_check(detail);
+    if (err == HF_OK)
+        err = first_life(minder, name, detail);
     if (err == HF_OK) {
         uv_timer_init(opts->loop, &minder->timer);
         uv_timer_init(opts->loop, &minder->tick);

@@ -7,9 +7,9 @@
  * are blocked until they have their defaults, so no handler of the host runs in the
  * child, and a signal that arrives meanwhile takes its default effect as soon as the mask
  * is lifted. */
-/* For clone, pipe2, close_range and syscall: marking a descriptor after it was made
- * leaves a window in which another thread's fork hands it on, and libc has no function
- * for pidfd_open yet. */
+/* For clone, pipe2 and syscall: marking a descriptor after it was made leaves a window in
+ * which another thread's fork hands it on, and not every libc has functions for
+ * close_range and pidfd_open. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "lock/minder/spawn.h"
 
@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,9 @@
 #endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
 #endif
 
 enum {
@@ -82,6 +86,24 @@ int hf_spawn_pidfd(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0U);
 }
 
+hf_err hf_spawn_check(char detail[HF_DETAIL_SIZE])
+{
+    siginfo_t info;
+    struct utsname name;
+    int pidfd = hf_spawn_pidfd(getpid());
+    /* No process is a child of itself; before Linux 5.4 the question itself is refused.
+     */
+    bool known = pidfd >= 0 &&
+                 waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) != 0 &&
+                 errno != EINVAL && errno != ENOSYS;
+    hf_spawn_close_fd(&pidfd);
+    if (known)
+        return HF_OK;
+    (void)snprintf(detail, HF_DETAIL_SIZE, "expected Linux 5.4 or newer, found %.64s",
+                   uname(&name) == 0 ? name.release : "an older one");
+    return HF_SYSTEM;
+}
+
 bool hf_spawn_signal_group(int pidfd, int sig)
 {
     if (syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, PIDFD_SIGNAL_PROCESS_GROUP) == 0)
@@ -89,6 +111,11 @@ bool hf_spawn_signal_group(int pidfd, int sig)
     if (errno == EINVAL || errno == ENOSYS)
         errno = ENOTSUP;
     return false;
+}
+
+bool hf_spawn_signal(int pidfd, int sig)
+{
+    return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0U) == 0;
 }
 
 /* Has its number been given up? A host that ignores SIGCHLD, or waits for any child, has
@@ -179,7 +206,7 @@ static void default_signals(void)
  * still to be told. */
 static void close_on_exec(int first, int scan_end)
 {
-    if (close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+    if (syscall(SYS_close_range, (unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
         return;
     for (int fd = first; fd < scan_end; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);

@@ -75,6 +75,10 @@ void hf_spawn_close_fd(int *fd);
 /* Readable when the process has ended. -1 with errno. */
 int hf_spawn_pidfd(pid_t pid);
 
+/* Whether the kernel has descriptors of processes as everything here uses them.
+ * HF_SYSTEM: `detail` names the version that it needs, and the one found. */
+HF_MUSTCHECK hf_err hf_spawn_check(char detail[HF_DETAIL_SIZE]);
+
 /* Signals the group whose leader `pidfd` was opened for, and never another with the same
  * number. False with errno: ESRCH (no process is left), EPERM (no permission for any of
  * the rest), ENOTSUP (the system cannot: before Linux 6.9). */
@@ -82,6 +86,9 @@ bool hf_spawn_signal_group(int pidfd, int sig);
 /* The same for the group that a child of ours leads, on every system: never to another
  * group that has taken its number. False with errno. */
 bool hf_spawn_signal_child(pid_t pid, int pidfd, int sig);
+
+/* The same for the one process that `pidfd` was opened for. */
+bool hf_spawn_signal(int pidfd, int sig);
 
 /* True: a child of ours has ended, and how is known. It is not reaped. Where the host
  * ignores SIGCHLD, or waits for any child, its status is lost, and -1. */

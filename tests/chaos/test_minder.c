@@ -4,6 +4,7 @@
  * This program is also its own minder and its own worker, chosen by its first argument. A
  * worker here is a process that runs some programs, writes their pids to a file, and
  * extends or does nothing from then on. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, pipe2; NOLINT(bugprone-reserved-identifier) */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
@@ -432,6 +434,8 @@ static void ps_shows_what_it_is(void **state)
 typedef struct group {
     hf_minded minded;
     pid_t pid;
+    uint64_t deadline_ns;      /* only of start_large(), and what follows */
+    _Atomic uint64_t *seen_ns; /* owned: when it ran last, by itself */
 } group;
 
 static uv_loop_t loop;
@@ -608,6 +612,78 @@ static void a_number_that_leads_another_group_by_now_is_left_alone(void **state)
     hf_minder_remove(minder, &g.minded);
 }
 
+/* A group that does not heed TERM, has so much memory, and notes when it runs. */
+static void start_large(group *g, size_t mib, uint64_t for_ms)
+{
+    enum { PROT = PROT_READ | PROT_WRITE, ALL = MAP_ANONYMOUS | MAP_POPULATE };
+    pid_t parent = getpid();
+    g->seen_ns = mmap(NULL, sizeof *g->seen_ns, PROT, MAP_SHARED | ALL, -1, 0);
+    assert_ptr_not_equal(g->seen_ns, MAP_FAILED);
+    g->pid = fork();
+    if (g->pid == 0) {
+        (void)setsid(); /* it has no mark: it is found by its session */
+        (void)signal(SIGTERM, SIG_IGN);
+        if (mib > 0 &&
+            mmap(NULL, mib << 20, PROT, MAP_PRIVATE | ALL, -1, 0) == MAP_FAILED)
+            _exit(1);
+        for (; getppid() == parent; hf_test_pause_ms(1))
+            atomic_store(g->seen_ns, hf_boot_ns());
+        _exit(0);
+    }
+    EVENTUALLY(15000, atomic_load(g->seen_ns) != 0);
+    g->deadline_ns = hf_boot_ns() + for_ms * HF_MS_NS;
+    hf_minder_add(minder, &g->minded, g->pid, g->deadline_ns);
+    hf_minder_record record = {HF_MIND_HOLD, (int32_t)g->pid, g->deadline_ns, 0};
+    assert_true(hf_minder_record_write(hf_minder_fd(minder), &record));
+}
+
+/* How long before its deadline it has gone, and (at least) when it ran last. */
+static int64_t gone_before_ns(group *g, int64_t *ran_before_ns)
+{
+    bool gone = false;
+    for (int i = 0; i < 30000 && !gone; i++) {
+        gone = waitpid(g->pid, NULL, WNOHANG) == g->pid;
+        if (!gone)
+            hf_test_pause_ms(1);
+    }
+    int64_t before_ns = (int64_t)(g->deadline_ns - hf_boot_ns());
+    *ran_before_ns = (int64_t)(g->deadline_ns - atomic_load(g->seen_ns));
+    hf_minder_remove(minder, &g->minded);
+    (void)munmap(g->seen_ns, sizeof *g->seen_ns);
+    assert_true(gone);
+    return before_ns;
+}
+
+/* 768 MiB: 187 ms. A busy machine may be late, but never early: one of several tries is
+ * enough. */
+static void one_whose_memory_takes_long_to_free_is_killed_earlier(void **state)
+{
+    enum { MIB = 768, FOR_MS = 2000, EARLY_MS = 187, LATE_MS = 100, TRIES = 5 };
+    const int64_t ms = HF_MS_NS;
+    int64_t ran_before_ns = 0, ignored_ns;
+    (void)state;
+    for (int i = 0; i < TRIES && ran_before_ns < (EARLY_MS - LATE_MS) * ms; i++) {
+        group large = {.pid = 0}, small = {.pid = 0};
+        start_large(&large, MIB, FOR_MS);
+        start_large(&small, 0, FOR_MS);
+        assert_true(gone_before_ns(&large, &ran_before_ns) < (EARLY_MS + 1) * ms);
+        assert_true(gone_before_ns(&small, &ignored_ns) <= 0);
+    }
+    assert_true(ran_before_ns >= (EARLY_MS - LATE_MS) * ms);
+}
+
+/* However large it is, three quarters of its time are its own. */
+static void one_with_little_time_is_killed_a_quarter_earlier_at_most(void **state)
+{
+    enum { MIB = 768, FOR_MS = 200 };
+    group large = {.pid = 0};
+    int64_t ignored_ns;
+    (void)state;
+    start_large(&large, MIB, FOR_MS);
+    assert_true(gone_before_ns(&large, &ignored_ns) <=
+                (int64_t)((FOR_MS / 4 + 1) * HF_MS_NS));
+}
+
 static void a_deadline_never_moves_back(void **state)
 {
     (void)state;
@@ -767,6 +843,8 @@ int main(int argc, char **argv)
         MINDER_TEST(a_minder_that_is_stopped_again_and_again_kills_in_time),
         MINDER_TEST(a_program_tells_the_minder_of_itself),
         MINDER_TEST(a_number_that_leads_another_group_by_now_is_left_alone),
+        MINDER_TEST(one_whose_memory_takes_long_to_free_is_killed_earlier),
+        MINDER_TEST(one_with_little_time_is_killed_a_quarter_earlier_at_most),
         MINDER_TEST(a_deadline_never_moves_back),
         MINDER_TEST(a_stopped_minder_is_replaced_before_its_pipe_is_full),
         MINDER_TEST(a_minder_that_answers_stays),

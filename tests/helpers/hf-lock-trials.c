@@ -18,6 +18,8 @@
  *     Prints "ready". Ends by a signal.
  *   bound URL extend|fixed MAX
  *     Prints for how many ms it believed to hold a lock that may be held for MAX ms.
+ *   old COMMAND [ARG...]
+ *     Runs it as on Linux 5.2, which has neither pidfd_open nor clone3.
  *   refused COMMAND [ARG...]
  *     Runs it so that the kernel refuses all its signals, as those to a program that
  *     became another user.
@@ -421,15 +423,16 @@ static int bound(char **args)
     return 0;
 }
 
-/* ---- signals that are refused ---- */
+/* ---- calls that are refused ---- */
 
-static int refused(char **words)
+/* Runs a command, for which the kernel refuses two calls with an error. */
+static int without(unsigned one, unsigned other, unsigned error, char **words)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_send_signal, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {.len = sizeof filter / sizeof filter[0],
@@ -452,7 +455,9 @@ int main(int argc, char **argv)
                   {"mutex", 1, with_mutex},
                   {"bound", 2, bound}};
     if (argc > 2 && strcmp(argv[1], "refused") == 0)
-        return refused(argv + 2);
+        return without(SYS_pidfd_send_signal, SYS_kill, EPERM, argv + 2);
+    if (argc > 2 && strcmp(argv[1], "old") == 0)
+        return without(SYS_pidfd_open, SYS_clone3, ENOSYS, argv + 2);
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++)
         if (argc == trials[i].n + 3 && strcmp(argv[1], trials[i].name) == 0) {
             url = argv[2];

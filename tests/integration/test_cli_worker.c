@@ -52,6 +52,25 @@ static void a_row_of_a_list_tells_what_a_trace_was_of(void **state)
                            "          Traceback (most recent call last):\n"));
 }
 
+/* Runs on a kernel that is too old: one line says so. */
+static void refuse_old(const char *line)
+{
+    fixture->command = HF_TEST_BUILD "/tests/helpers/hf-lock-trials";
+    int code = run(line);
+    fixture->command = HF_TEST_COMMAND;
+    assert_int_equal(code, 71);
+    hf_try_has(fixture->err, "expected Linux 5.4 or newer, found ");
+    assert_ptr_equal(strchr(fixture->err, '\n'), fixture->err + strlen(fixture->err) - 1);
+}
+
+static void a_kernel_that_is_too_old_is_named(void **state)
+{
+    (void)state;
+    refuse_old("old " HF_TEST_COMMAND " worker @ -c w.yaml");
+    refuse_old("old " HF_TEST_COMMAND " lock @ a touch locked");
+    assert_false(hf_cli_fixture_has(fixture, "locked"));
+}
+
 static void a_waiter_learns_whether_its_job_is_done_or_dead(void **state)
 {
     (void)state;
@@ -383,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_row_of_a_list_tells_what_a_trace_was_of),
+        TEST(a_kernel_that_is_too_old_is_named),
         TEST(a_waiter_learns_whether_its_job_is_done_or_dead),
         TEST(a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped),
         TEST(a_second_int_ends_the_waiting),
