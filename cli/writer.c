@@ -19,6 +19,7 @@
 enum {
     KEEP_BYTES = 64 << 10, /* of an empty buffer */
     GAP_MAX = 1024,
+    GATHER_MS = 1, /* from the first line to the write that takes it and its followers */
     MS_PER_S = 1000,
     NS_PER_MS = 1000000,
     NS_PER_S = 1000000000
@@ -34,6 +35,7 @@ struct hf_writer {
     hf_buf filling;
     uint64_t left_out;       /* lines after those that are filling */
     bool writing;            /* the thread is not idle */
+    bool hurry;              /* a caller waits in hf_writer_flush() */
     bool closing, abandoned; /* by its owner; abandoned: `gap` must not be called */
     /* the thread's own */
     hf_buf taken;
@@ -136,15 +138,39 @@ static void destroy(hf_writer *w)
     free(w);
 }
 
+static struct timespec after_ms(uint32_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / MS_PER_S);
+    until.tv_nsec += (long)(ms % MS_PER_S) * NS_PER_MS;
+    if (until.tv_nsec >= NS_PER_S) {
+        until.tv_sec++;
+        until.tv_nsec -= NS_PER_S;
+    }
+    return until;
+}
+
+/* A worker of short jobs writes thousands of lines in a second. If each woke this thread,
+ * the threads' changes would cost more than the lines. */
+static void gather(hf_writer *w)
+{
+    const struct timespec until = after_ms(GATHER_MS);
+    int late = 0;
+    w->writing = true;
+    while (late == 0 && !w->hurry)
+        late = pthread_cond_timedwait(&w->work, &w->lock, &until);
+}
+
 static void *write_lines(void *arg)
 {
     hf_writer *w = arg;
     pthread_mutex_lock(&w->lock);
     while (!w->abandoned) {
         if (w->filling.len > 0 || w->left_out > 0) {
+            gather(w);
             uint64_t left_out = w->left_out;
             w->left_out = 0;
-            w->writing = true;
             swap(w);
             pthread_mutex_unlock(&w->lock);
             write_taken(w, left_out);
@@ -208,18 +234,14 @@ void hf_writer_put(hf_writer *w, const char *lines, size_t len)
 
 bool hf_writer_flush(hf_writer *w, uint32_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / MS_PER_S);
-    until.tv_nsec += (long)(ms % MS_PER_S) * NS_PER_MS;
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_sec++;
-        until.tv_nsec -= NS_PER_S;
-    }
+    const struct timespec until = after_ms(ms);
     pthread_mutex_lock(&w->lock);
     int late = 0;
+    w->hurry = true;
+    pthread_cond_signal(&w->work);
     while (late == 0 && (w->writing || w->filling.len > 0 || w->left_out > 0))
         late = pthread_cond_timedwait(&w->idle, &w->lock, &until);
+    w->hurry = false;
     pthread_mutex_unlock(&w->lock);
     return late == 0;
 }
