@@ -3,8 +3,11 @@
  * cancelled, deleted and enqueued again by the same id: there are never two live
  * programs, and never two believing C handlers, of one job.
  *
- * From the environment: HF_SEED, and HF_HISTORY_MS, how long one seed takes; HF_KEEP=1:
- * what the jobs and workers wrote stays, and what was done when. */
+ * Then the same with workers that live for 0.5 to 60 s at most, and end by KILL or TERM.
+ *
+ * From the environment: HF_SEED, and HF_HISTORY_MS, how long one seed takes;
+ * HF_SHORT_LIVES: 1 or 0: only with them, or without; HF_KEEP=1: what the jobs and
+ * workers wrote stays, and what was done when. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,6 +45,9 @@ typedef struct nemesis {
     hf_rng rng;
     int fd;                               /* what was done when */
     uint64_t from_ns, go_on_ns[HF_STAFF]; /* 0: it is not stopped */
+    uint64_t ends_ns[HF_STAFF];           /* 0: it lives until somebody ends it */
+    bool asked[HF_STAFF];                 /* by TERM */
+    unsigned lives;
     unsigned fills, done[DEEDS], clock[HF_CLOCK_HARMS];
 } nemesis;
 
@@ -135,15 +141,47 @@ static const char *url_of(const nemesis *n, unsigned i)
     return i < HF_STAFF / 2 ? n->proxy.url : hf_fixture_url(&n->redis);
 }
 
-static void kill_worker(nemesis *n)
+static void replace(nemesis *n, unsigned i)
 {
     char words[32];
-    unsigned i = below(n, HF_STAFF);
     hf_proc_kill(&n->staff.workers[i]);
     n->go_on_ns[i] = 0;
     hf_staff_start(&n->staff, i, url_of(n, i));
     (void)snprintf(words, sizeof words, "worker %u", i);
     note(n, "kill", words);
+}
+
+static void kill_worker(nemesis *n)
+{
+    replace(n, below(n, HF_STAFF));
+}
+
+/* A part of a life that is as long as one of these. */
+static void begin_life(nemesis *n, unsigned i)
+{
+    static const unsigned longest[] = {500, 1000, 4000, 10000, 60000};
+    unsigned ms = 1 + below(n, longest[below(n, HF_COUNT(longest))]);
+    n->ends_ns[i] = hf_boot_ns() + ms * HF_MS_NS;
+    n->asked[i] = false;
+}
+
+/* By KILL, or by TERM; and by KILL when it has not ended soon after that. */
+static void end_lives(nemesis *n, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < HF_STAFF; i++) {
+        bool over = n->asked[i] && hf_proc_wait(&n->staff.workers[i], 0);
+        if (n->ends_ns[i] == 0 || (!over && now_ns < n->ends_ns[i]))
+            continue;
+        if (!over && !n->asked[i] && below(n, 2) == 0) {
+            hf_proc_signal(&n->staff.workers[i], SIGTERM);
+            n->asked[i] = true;
+            n->ends_ns[i] = now_ns + (1 + below(n, STOP_MS)) * HF_MS_NS;
+            continue;
+        }
+        replace(n, i);
+        begin_life(n, i);
+        n->lives++;
+    }
 }
 
 static void stop_worker(nemesis *n)
@@ -222,6 +260,7 @@ static void stay(nemesis *n, unsigned ms)
         hf_test_pause_ms(1 + below(n, BETWEEN_MS));
         put_job(n);
         let_go(n, hf_boot_ns());
+        end_lives(n, hf_boot_ns());
     } while (hf_boot_ns() < until_ns);
 }
 
@@ -242,6 +281,9 @@ static void do_harm(nemesis *n, unsigned ms)
 static void finish(nemesis *n)
 {
     let_go(n, UINT64_MAX);
+    for (unsigned i = 0; i < HF_STAFF; i++)
+        if (n->asked[i])
+            replace(n, i); /* the others live on */
     hf_fixture_clock_slew(&n->redis, 0);
     for (unsigned q = 0; q < HF_STAFF_QUEUES; q++)
         enqueue(n, q, q == 0 ? "last-program" : "last-handler", 20);
@@ -254,7 +296,7 @@ static void finish(nemesis *n)
 
 /* ---- the test ---- */
 
-static void begin(nemesis *n, uint64_t seed)
+static void begin(nemesis *n, uint64_t seed, bool short_lives)
 {
     char path[HF_STAFF_PATH];
     *n = (nemesis){.rng = {seed}};
@@ -269,6 +311,8 @@ static void begin(nemesis *n, uint64_t seed)
     n->from_ns = hf_boot_ns();
     for (unsigned i = 0; i < HF_STAFF; i++)
         hf_staff_start(&n->staff, i, url_of(n, i));
+    for (unsigned i = 0; i < HF_STAFF && short_lives; i++)
+        begin_life(n, i);
 }
 
 static void end(nemesis *n)
@@ -288,6 +332,7 @@ static void print(const nemesis *n, const hf_staff_report *r)
     for (unsigned i = 0; i < HF_CLOCK_HARMS; i++)
         print_message("%s%u %s", i == 0 ? "\nclock: " : ", ", n->clock[i],
                       hf_clock_harms[i]);
+    print_message("\nlives: %u ended", n->lives);
     print_message(
         "\njobs: %u runs, %u again, %u ended, %u overlaps, %u waited for the end of a "
         "killed one\n",
@@ -310,11 +355,11 @@ static void no_overlaps(const hf_staff_report *r)
 
 static nemesis one; /* too large for a stack */
 
-static void play(uint64_t seed, unsigned ms)
+static void play(uint64_t seed, unsigned ms, bool short_lives)
 {
     hf_staff_report report;
     print_message("HF_SEED=%" PRIu64 "\n", seed);
-    begin(&one, seed);
+    begin(&one, seed, short_lives);
     do_harm(&one, ms);
     hf_staff_judge(&one.staff, &report);
     print(&one, &report);
@@ -325,17 +370,30 @@ static void play(uint64_t seed, unsigned ms)
     assert_true(report.ended > 0 && report.again > 0);
 }
 
-static void i2_no_two_programs_or_believers_with_any_clock_of_redis(void **state)
+static void play_seeds(bool short_lives)
 {
     uint64_t any;
-    (void)state;
+    if (from_environment("HF_SHORT_LIVES", short_lives) != (uint64_t)short_lives)
+        skip();
     assert_int_equal(hf_random_bytes(&any, sizeof any), HF_OK);
     const uint64_t seed = from_environment("HF_SEED", 0);
     const unsigned ms = (unsigned)from_environment("HF_HISTORY_MS", PLAY_MS);
     for (unsigned i = 0; i < (seed == 0 ? SEEDS : 1); i++) {
-        play(seed == 0 ? (any >> 32) + i : seed, ms);
+        play(seed == 0 ? (any >> 32) + i : seed, ms, short_lives);
         end(&one);
     }
+}
+
+static void i2_no_two_programs_or_believers_with_any_clock_of_redis(void **state)
+{
+    (void)state;
+    play_seeds(false);
+}
+
+static void i2_nor_with_workers_that_live_briefly(void **state)
+{
+    (void)state;
+    play_seeds(true);
 }
 
 static int down(void **state)
@@ -348,7 +406,10 @@ static int down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(
-        i2_no_two_programs_or_believers_with_any_clock_of_redis, down)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(i2_no_two_programs_or_believers_with_any_clock_of_redis,
+                                  down),
+        cmocka_unit_test_teardown(i2_nor_with_workers_that_live_briefly, down),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

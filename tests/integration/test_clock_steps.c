@@ -226,6 +226,21 @@ static void a_lost_claim_is_given_back_though_the_clock_was_set_back(void **stat
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* The claim of a job tells it of the step. Its last check was a moment ago. */
+static void a_worker_checks_at_once_when_the_clock_was_set_back(void **state)
+{
+    (void)state;
+    start();
+    hf_proxy_keep_request(&proxy, hf_lua_queue_check.sha1);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
+    hf_queue_fixture_put(&fixture, "a", "ok", 0);
+    EVENTUALLY(2000, hf_proxy_keeps_request(&proxy));
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "the clock of Redis jumped"), 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* Its lease seems to last for an hour. A holder that lives renews all the while. */
 static void the_job_of_a_dead_holder_runs_again_after_a_step_back(void **state)
 {
@@ -317,6 +332,7 @@ int main(void)
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),
+        CASE(a_worker_checks_at_once_when_the_clock_was_set_back),
         CASE(the_job_of_a_dead_holder_runs_again_after_a_step_back),
         CASE(a_job_that_ends_after_a_step_forward_is_done),
         CASE(a_lost_request_is_not_executed_again_after_a_step_forward),
