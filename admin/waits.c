@@ -303,7 +303,7 @@ hf_err hf_waits_open(hf_waits **out, const hf_waits_opts *theirs,
     hf_waits *waits = calloc(1, sizeof *waits);
     if (waits == NULL)
         return hf_say_err(detail, HF_NOMEM);
-    waits->round = 1; /* an entry is of none */
+    waits->round = 1; /* 0 is no round */
     if (uv_mutex_init(&waits->lock) != 0) {
         free(waits);
         return hf_say(detail, HF_SYSTEM, "no mutex could be made");

@@ -294,7 +294,7 @@ static void on_gone(void *arg)
     hf_lock_client *locks = arg;
     hf_watchdog_stop(locks->watchdog); /* after it no callback runs */
     locks->watchdog = NULL;
-    while (locks->active != NULL) /* its last answer came with the client's end */
+    while (locks->active != NULL) /* closing the client has answered its requests */
         hf_release_drop(locks->active);
 }
 

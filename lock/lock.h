@@ -66,7 +66,8 @@ struct hf_lock {
     _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
     _Atomic(hf_lease *) lease; /* from the first good answer to the release */
     _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
-    atomic_bool waits;         /* not held yet: the watchdog tells the loop its news */
+    atomic_bool waits;         /* until it is held: the watchdog reports to the loop, not
+                                  to the user */
     atomic_bool granted, lost; /* that is it */
     atomic_bool asked_early;   /* it was asked back before its grant was heard */
     atomic_bool unheard;       /* there is no room to listen for its grant */

@@ -117,7 +117,7 @@ typedef struct hf_run_loop {
     bool expects;          /* the last word of the hook */
     uint64_t polled_ns;    /* when a caller polled last */
     hf_spin spin;          /* of callers that poll */
-    bool held;             /* the owner's: the submit hook has held work back */
+    bool held;             /* set by the owner: some submitted work was not sent yet */
 
     hf_run_waiter service; /* never told anything */
     int event;             /* owned: an eventfd that wakes the service thread's poll */

@@ -36,7 +36,7 @@ static bool open_pipes(pipes *p)
     return false;
 }
 
-static _Noreturn void be_child(const pipes *p, const hf_child_opts *opts)
+static _Noreturn void be_child(const pipes *p, const hf_lock_child_opts *opts)
 {
     char word;
     ssize_t n;
@@ -60,7 +60,7 @@ static _Noreturn void be_child(const pipes *p, const hf_child_opts *opts)
     _exit(NOT_EXECUTED);
 }
 
-bool hf_child_fork(hf_child *child, const hf_child_opts *opts)
+bool hf_lock_child_fork(hf_lock_child *child, const hf_lock_child_opts *opts)
 {
     pipes p;
     if (!open_pipes(&p))
@@ -76,11 +76,11 @@ bool hf_child_fork(hf_child *child, const hf_child_opts *opts)
     (void)setpgid(pid, pid); /* parent and child both do it; one is first */
     (void)close(p.go[0]);
     (void)close(p.fault[1]);
-    *child = (hf_child){.pid = pid, .go_fd = p.go[1], .fault_fd = p.fault[0]};
+    *child = (hf_lock_child){.pid = pid, .go_fd = p.go[1], .fault_fd = p.fault[0]};
     return true;
 }
 
-int hf_child_go(hf_child *child)
+int hf_lock_child_go(hf_lock_child *child)
 {
     int error = 0;
     ssize_t n;
@@ -93,7 +93,7 @@ int hf_child_go(hf_child *child)
     return n == (ssize_t)sizeof error ? error : 0;
 }
 
-void hf_child_undo(hf_child *child)
+void hf_lock_child_undo(hf_lock_child *child)
 {
     (void)kill(child->pid, SIGKILL);
     (void)close(child->go_fd);

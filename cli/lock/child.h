@@ -11,25 +11,25 @@
 #include "cli/lock/signals.h"
 #include "cli/lock/terminal.h"
 
-typedef struct hf_child_opts {
+typedef struct hf_lock_child_opts {
     char *const *argv; /* argv[0] is looked for in PATH */
     char *const *envp;
     int loss_fd; /* the one descriptor of ours that it inherits */
     const hf_signals *signals;
     hf_terminal_of *terminal;
     bool foreground; /* it gets the terminal */
-} hf_child_opts;
+} hf_lock_child_opts;
 
-typedef struct hf_child {
+typedef struct hf_lock_child {
     pid_t pid; /* and its group */
     int go_fd, fault_fd;
-} hf_child;
+} hf_lock_child;
 
 /* False with errno. */
-bool hf_child_fork(hf_child *child, const hf_child_opts *opts);
+bool hf_lock_child_fork(hf_lock_child *child, const hf_lock_child_opts *opts);
 /* Lets it run. 0, or the errno of its exec: then it ends. */
-int hf_child_go(hf_child *child);
+int hf_lock_child_go(hf_lock_child *child);
 /* Never lets it run: kills it, and reaps it. */
-void hf_child_undo(hf_child *child);
+void hf_lock_child_undo(hf_lock_child *child);
 
 #endif

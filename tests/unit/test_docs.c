@@ -168,18 +168,9 @@ static void check_path(const char *document, const char *span)
 
 static void check_files(const char *document, const char *text)
 {
-    char span[HF_MD_SPAN], path[PATH_SIZE];
+    char span[HF_MD_SPAN];
     for (const char *at = text; hf_md_next_span(&at, span);)
         check_path(document, span);
-    for (const char *at = text; (at = strstr(at, "](")) != NULL; at++) {
-        const char *target = at + 2;
-        int len = (int)strcspn(target, ")#");
-        if (len == 0 || strncmp(target, "http", strlen("http")) == 0)
-            continue;
-        (void)snprintf(path, sizeof path, "%.*s/%.*s",
-                       (int)(strrchr(document, '/') - document), document, len, target);
-        must_exist(document, path, path);
-    }
 }
 
 static void every_file_in_the_documents_exists(void **state)

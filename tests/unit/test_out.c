@@ -303,7 +303,7 @@ static void nothing_that_is_shown_is_a_command_to_a_terminal(void **state)
     assert_null(hf_out_line(NULL));
 }
 
-static void nor_is_a_line_of_the_log(void **state)
+static void hostile_bytes_in_a_log_line_are_escaped(void **state)
 {
     (void)state;
     static const hf_log_field hostile[] = {{.key = "error", .text = HOSTILE},
@@ -459,7 +459,7 @@ int main(void)
         cmocka_unit_test(times_are_told_as_people_tell_them),
         cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
         cmocka_unit_test(nothing_that_is_shown_is_a_command_to_a_terminal),
-        cmocka_unit_test(nor_is_a_line_of_the_log),
+        cmocka_unit_test(hostile_bytes_in_a_log_line_are_escaped),
         cmocka_unit_test(characters_that_turn_or_hide_a_text_are_escaped),
         cmocka_unit_test(no_login_gets_into_the_log),
         cmocka_unit_test(a_logfmt_line_quotes_what_needs_it),

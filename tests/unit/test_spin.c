@@ -26,7 +26,7 @@ static int tries(hf_spin *spin, int times, bool in_vain)
     return span;
 }
 
-static void the_first_answer_is_slept_for(void **state)
+static void the_first_answer_is_not_spun_for(void **state)
 {
     (void)state;
     hf_spin spin = {0};
@@ -81,7 +81,7 @@ static void a_worker_after_a_pause_leaves_nothing_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_answer_is_slept_for),
+        cmocka_unit_test(the_first_answer_is_not_spun_for),
         cmocka_unit_test(what_follows_an_answer_closely_is_span_for),
         cmocka_unit_test(after_failures_it_is_tried_less_often),
         cmocka_unit_test(one_success_makes_up_for_all),

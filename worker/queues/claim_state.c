@@ -28,7 +28,7 @@ enum {
     [HF_E_REFUSED] = TO(BACKING_OFF, HF_DO_BACK_OFF)
 
 static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
-    [HF_Q_FREE] = {[HF_E_TAKEN] = STAY(UNKNOWN)},
+    [HF_Q_FREE] = {[HF_E_SLOT_TAKEN] = STAY(UNKNOWN)},
     [HF_Q_IDLE] = {WHILE_SERVED, [HF_E_BATON] = STAY(DUE), [HF_E_SEEN] = STAY(CONTESTED)},
     [HF_Q_CONTESTED] = {WHILE_SERVED, [HF_E_SENT] = STAY(CLAIMING),
                         [HF_E_BATON] = STAY(DUE), [HF_E_SEEN] = STAY(CONTESTED)},

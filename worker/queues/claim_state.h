@@ -41,7 +41,7 @@ typedef enum hf_claim_state {
 } hf_claim_state;
 
 typedef enum hf_queue_event {
-    HF_E_TAKEN,        /* a queue gets the slot */
+    HF_E_SLOT_TAKEN,   /* a queue gets the slot */
     HF_E_SENT,         /* a claim was sent */
     HF_E_EMPTY,        /* it was answered, and nothing more is due */
     HF_E_SHARED,       /* more is due, but other workers may take all of it */

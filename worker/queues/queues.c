@@ -351,7 +351,7 @@ hf_served *hf_queues_take_slot(hf_worker *w, const hf_queue *queue)
                           .queue = *queue,
                           .key_slot = hf_slot(queue->prefix, queue->prefix_len),
                           .claim.number = w->queues->first_number};
-    hf_queue_apply(served, HF_E_TAKEN);
+    hf_queue_apply(served, HF_E_SLOT_TAKEN);
     if (w->queues->bundles != NULL)
         place(served);
     return served;
