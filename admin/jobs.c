@@ -65,6 +65,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->unique_until = record.unique_until;
         out->keep_ms = record.keep_ms;
         copy(out->on_dead, sizeof out->on_dead, record.on_dead);
+        copy(out->headers, sizeof out->headers, record.headers);
         copy(out->error, sizeof out->error, record.error);
         for (size_t i = 0; i < record.error.len && i < HF_ERROR_MAX; i++) {
             if (out->error[i] == '\0')

@@ -74,6 +74,11 @@ const hf_opt hf_opts_enqueue[] = {
              "exit 73 if that job is dead"},
     {.name = "replace-dead",
      .help = "with --id: remove a dead job with this id, and accept this one"},
+    {.name = "headers",
+     .kind = HF_OPT_TEXT,
+     .value = "JSON",
+     .help = "what the code around its handler needs, such as a tenant or a trace: an "
+             "object of texts, '{\"tenant\":\"7\"}'"},
     HF_OPTS_OF_JOBS,
     {.name = "unique",
      .alike = "unique-key|dedup",

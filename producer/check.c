@@ -84,6 +84,8 @@ size_t hf_check_job_bytes(const hf_job *job)
         options += HF_UNIQUE_ESCAPED * strlen(job->unique);
     if (job->on_dead != NULL)
         options += strlen(job->on_dead) + HF_ON_DEAD_OVERHEAD;
+    if (job->headers != NULL)
+        options += strlen(job->headers) + HF_HEADERS_OVERHEAD;
     return id + strlen(job->type) + job->payload_len + HF_JOB_OVERHEAD + options;
 }
 

@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/mask.h"
 #include "queue/error_text.h"
+#include "queue/headers.h"
 
 static bool is_duration(int64_t ms)
 {
@@ -91,6 +92,10 @@ hf_err hf_options_check(const hf_job *job, char why[HF_DETAIL_SIZE])
                       "expected as its on_dead 1 to 128 characters of A-Z a-z 0-9 . _ : "
                       "-, found '%s'",
                       HF_FOUND(job->on_dead));
+    if (job->headers != NULL && !hf_headers_ok(job->headers, strlen(job->headers)))
+        return hf_say(why, HF_INVALID,
+                      "expected as its headers " HF_HEADERS_RULE ", found '%s'",
+                      HF_FOUND(job->headers));
     if ((unsigned)job->priority > HF_PRIORITY_LOW)
         return hf_say(why, HF_INVALID, "expected a priority of hf_priority, found %u",
                       (unsigned)job->priority);

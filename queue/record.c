@@ -14,6 +14,8 @@
 
 #include "base/base.h"
 #include "base/id.h"
+#include "base/json_text.h"
+#include "queue/headers.h"
 #include "redis/args.h"
 
 enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18 };
@@ -22,7 +24,7 @@ enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18 };
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
     int64_t start_by, scheduled, debounce;
-    hf_bytes type, error, priority, unique, unique_until, on_dead;
+    hf_bytes type, error, priority, unique, unique_until, on_dead, headers;
     const char *fault; /* what was expected where it is wrong first */
 } header;
 
@@ -60,6 +62,11 @@ static const field fields[] = {
     {"debounce", 8, offsetof(header, debounce), false, true, NULL},
     {"on_dead", 7, offsetof(header, on_dead), true, true, NULL},
 };
+
+static bool is_word(hf_bytes text, const char *word)
+{
+    return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
+}
 
 static const field *field_find(const char *name, size_t len)
 {
@@ -152,22 +159,14 @@ static size_t put_options(char *out, size_t at, const hf_job *job)
     return job->unique != NULL ? put_unique(out, at, job) : at;
 }
 
-/* A text of UTF-8 between quotes of JSON. */
-static void add_text(hf_buf *out, const char *text)
+/* Without white space, which might have the newline that ends the line. */
+static void add_headers(hf_buf *out, const char *headers)
 {
-    for (const char *from = text; *from != '\0';) {
-        size_t plain = 0;
-        while ((unsigned char)from[plain] >= 0x20 && from[plain] != '"' &&
-               from[plain] != '\\')
-            plain++;
-        hf_buf_add(out, from, plain);
-        from += plain;
-        if (*from == '\0')
-            break;
-        char escape[8];
-        int len = snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*from++);
-        hf_buf_add(out, escape, (size_t)len);
-    }
+    char text[HF_HEADERS_MAX];
+    size_t len = strlen(headers);
+    HF_ASSERT(len <= sizeof text);
+    hf_buf_add(out, ",\"headers\":", 11);
+    hf_buf_add(out, text, hf_json_compact(headers, len, text));
 }
 
 void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
@@ -179,7 +178,7 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
     if (job->unique !=
         NULL) { /* first: enqueue_with finds it there without reading the line */
         hf_buf_add(out, "\"unique\":\"", 10);
-        add_text(out, job->unique);
+        hf_json_escape(out, job->unique, strlen(job->unique));
         hf_buf_add(out, "\",", 2);
     }
     at = put(head, at, "\"type\":\"", 8);
@@ -195,8 +194,14 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
         at = put_number(head, at, ",\"keep\":", job->keep_ms);
     if (hf_record_has_options(job))
         at = put_options(head, at, job);
-    at = put(head, at, "}\n", 2);
-    hf_buf_add(out, head, at);
+    if (job->headers == NULL) {
+        at = put(head, at, "}\n", 2);
+        hf_buf_add(out, head, at);
+    } else {
+        hf_buf_add(out, head, at);
+        add_headers(out, job->headers);
+        hf_buf_add(out, "}\n", 2);
+    }
     if (job->payload_len != 0)
         hf_buf_add(out, job->payload, job->payload_len);
 }
@@ -237,12 +242,31 @@ static bool scan_number(const char **at, const char *end, int64_t *out)
     return true;
 }
 
+/* An object of texts. */
+static bool scan_headers(const char **at, const char *end, hf_bytes *out)
+{
+    const char *start = *at;
+    hf_bytes name, text;
+    do {
+        ++*at; /* the brace, or a comma */
+        if (!scan_string(at, end, &name) || *at == end || *(*at)++ != ':' ||
+            !scan_string(at, end, &text) || *at == end)
+            return false;
+    } while (**at == ',');
+    if (*(*at)++ != '}')
+        return false;
+    *out = (hf_bytes){start, (size_t)(*at - start)};
+    return true;
+}
+
 static bool scan_field(const char **at, const char *end, header *head)
 {
     hf_bytes name, text;
     int64_t number = 0;
     if (!scan_string(at, end, &name) || *at == end || *(*at)++ != ':')
         return false;
+    if (*at != end && **at == '{')
+        return is_word(name, "headers") && scan_headers(at, end, &head->headers);
     bool is_text = *at != end && **at == '"';
     if (is_text ? !scan_string(at, end, &text) : !scan_number(at, end, &number))
         return false;
@@ -295,13 +319,18 @@ static void take_field(json_t *root, const field *f, header *head)
         *(int64_t *)field_of(head, f) = json_integer_value(value);
 }
 
-/* *root must outlive the strings in *head. */
-static void parse(json_t **root, const char *text, size_t len, header *head)
+/* *root and *headers must outlive the strings in *head. */
+static void parse(json_t **root, char **headers, const char *text, size_t len,
+                  header *head)
 {
+    enum { AS_WRITTEN = JSON_COMPACT | JSON_ENCODE_ANY };
     *root = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
     must(head, json_is_object(*root), A_LINE);
     for (size_t i = 0; i < HF_COUNT(fields); i++) /* also behind a fault */
         take_field(*root, &fields[i], head);
+    *headers = json_dumps(json_object_get(*root, "headers"), AS_WRITTEN);
+    if (*headers != NULL)
+        head->headers = (hf_bytes){*headers, strlen(*headers)};
 }
 
 /* ---- */
@@ -309,11 +338,6 @@ static void parse(json_t **root, const char *text, size_t len, header *head)
 static bool fits(int64_t value)
 {
     return value >= 0 && value <= UINT32_MAX;
-}
-
-static bool is_word(hf_bytes text, const char *word)
-{
-    return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
 }
 
 static hf_priority priority_of(hf_bytes text)
@@ -375,8 +399,11 @@ static hf_err take_header(hf_record *out, header *head)
     out->fault = head->fault;
     if (head->fault != NULL)
         return HF_PROTO;
+    if (head->headers.len != 0 && !hf_headers_ok(head->headers.ptr, head->headers.len))
+        head->headers.len = 0; /* the name may have been in use */
     if (!copy_text(&out->error, head->error) || !copy_text(&out->unique, head->unique) ||
-        !copy_text(&out->on_dead, head->on_dead))
+        !copy_text(&out->on_dead, head->on_dead) ||
+        !copy_text(&out->headers, head->headers))
         return HF_NOMEM;
     out->created_ms = head->created;
     out->refused_ms = head->refused;
@@ -392,7 +419,8 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
 {
     const char *start = text.ptr;
     const char *end = text.len == 0 ? NULL : memchr(start, '\n', text.len);
-    *out = (hf_record){.error = {"", 0}, .unique = {"", 0}, .on_dead = {"", 0}};
+    *out = (hf_record){
+        .error = {"", 0}, .unique = {"", 0}, .on_dead = {"", 0}, .headers = {"", 0}};
     if (end == NULL) {
         out->fault = A_LINE;
         return HF_PROTO;
@@ -404,15 +432,18 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
                             .priority = {"", 0},
                             .unique = {"", 0},
                             .unique_until = {"", 0},
-                            .on_dead = {"", 0}};
+                            .on_dead = {"", 0},
+                            .headers = {"", 0}};
     header head = nothing;
     if (scan(start, end, &head))
         return take_header(out, &head);
     head = nothing;
     json_t *root = NULL;
-    parse(&root, start, (size_t)(end - start), &head);
+    char *headers = NULL;
+    parse(&root, &headers, start, (size_t)(end - start), &head);
     hf_err err = take_header(out, &head);
     json_decref(root);
+    free(headers);
     return err;
 }
 
@@ -421,4 +452,5 @@ void hf_record_done(hf_record *record)
     free_text(&record->error);
     free_text(&record->unique);
     free_text(&record->on_dead);
+    free_text(&record->headers);
 }

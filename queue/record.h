@@ -8,7 +8,7 @@
  * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
  * worker first had no handler for its type), died (Unix ms), reason (why it is dead),
  * keep (ms), and the options that the accepting script acts on: priority, start_within,
- * expired; and start_by (Unix ms), which it adds to a job that may expire.
+ * expired; start_by (Unix ms), which it adds to a job that may expire; and headers.
  * Unknown fields are kept by the scripts.
  *
  * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
@@ -32,8 +32,9 @@ typedef struct hf_record {
     int64_t keep_ms;      /* 0: it does not say */
     int64_t scheduled_ms; /* the tick of its schedule; 0: none */
     hf_unique_until unique_until;
-    hf_bytes error, unique,
-        on_dead;       /* owned by the record, "" if none: end with hf_record_done() */
+    /* Owned by the record, "" if none: end with hf_record_done(). The headers are as
+     * HF_HEADERS_RULE says. */
+    hf_bytes error, unique, on_dead, headers;
     hf_bytes payload;  /* borrowed from the text that was read */
     const char *fault; /* of HF_PROTO: what was expected of the line */
 } hf_record;

@@ -21,7 +21,7 @@ enum {
 /* A job whose text and bytes are in the block's buffer, which moves while it grows. */
 typedef struct item {
     hf_job job;
-    ptrdiff_t type, id, unique, on_dead,
+    ptrdiff_t type, id, unique, on_dead, headers,
         payload; /* in the buffer; NOWHERE: it has none */
 } item;
 
@@ -116,7 +116,8 @@ static const char *kept_text(const block *b, ptrdiff_t at)
 static size_t size_of(const hf_job *job)
 {
     size_t unique = job->unique == NULL ? 0 : UNIQUE_BYTES * (strlen(job->unique) + 1);
-    return job->payload_len + JOB_BYTES + unique;
+    size_t headers = job->headers == NULL ? 0 : strlen(job->headers) + 1;
+    return job->payload_len + JOB_BYTES + unique + headers;
 }
 
 static hf_err add_job(bulk *u, block *b, const hf_job *job)
@@ -135,6 +136,7 @@ static hf_err add_job(bulk *u, block *b, const hf_job *job)
     added->id = keep_text(b, job->id);
     added->unique = keep_text(b, job->unique);
     added->on_dead = keep_text(b, job->on_dead);
+    added->headers = keep_text(b, job->headers);
     added->payload = keep(b, job->payload, job->payload_len);
     if (hf_buf_err(&b->text) != HF_OK)
         return HF_NOMEM; /* its maximum cannot be met: the caller looks at the sizes */
@@ -159,6 +161,7 @@ static hf_err send_block(bulk *u, block *b)
             jobs[i].id = kept_text(b, it->id);
             jobs[i].unique = kept_text(b, it->unique);
             jobs[i].on_dead = kept_text(b, it->on_dead);
+            jobs[i].headers = kept_text(b, it->headers);
             jobs[i].payload = b->text.data + it->payload;
         }
         const hf_bulk_block out = {jobs, b->n, ++u->number, u->sent};

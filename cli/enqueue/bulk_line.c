@@ -211,6 +211,19 @@ static hf_err take_replace_dead(reader *r, const value *v)
     return HF_OK;
 }
 
+static hf_err take_headers(reader *r, const value *v)
+{
+    if (*v->raw != '{')
+        return expected(r, v, "an object whose values are texts");
+    char *copy =
+        r->out->texts_ + r->texts_len; /* the key's colon left room for the NUL */
+    memcpy(copy, v->raw, v->raw_len);
+    copy[v->raw_len] = '\0';
+    r->texts_len += v->raw_len + 1;
+    r->out->job.headers = copy;
+    return HF_OK;
+}
+
 static hf_err take_expired(reader *r, const value *v)
 {
     const char *text = text_of(v);
@@ -300,6 +313,7 @@ static const struct {
     {"max_wait", take_max_wait},
     {"throttle", take_throttle},
     {"replace_dead", take_replace_dead},
+    {"headers", take_headers},
 };
 
 static bool is_seen(uint32_t seen, const char *name)
@@ -340,7 +354,7 @@ static hf_err take_field(reader *r, const value *v, uint32_t *seen)
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
         "max_attempts, timeout, priority, keep, start_within, expired, unique, "
         "unique_until, unique_for, on_conflict, debounce, max_wait, throttle, on_dead, "
-        "replace_dead), "
+        "replace_dead, headers), "
         "found '%.60s'",
         v->name);
 }

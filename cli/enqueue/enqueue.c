@@ -87,6 +87,7 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->at_ms = hf_argv_number(args, "at", 0);
     job->awaited = hf_argv_has(args, "wait");
     job->replace_dead = hf_argv_has(args, "replace-dead");
+    job->headers = hf_argv_text(args, "headers");
     take_unique(args, job);
     int code = hf_job_options_take(cli, job);
     if (code == HF_EXIT_OK && hf_argv_has(args, "result") && job->keep_ms == 0)
@@ -321,10 +322,10 @@ static void on_progress(uint64_t bytes_read, void *arg)
 static int check_bulk_usage(const hf_cli *cli)
 {
     static const char *const single[] = {
-        "in",          "at",       "id",           "max-attempts", "timeout",
-        "priority",    "keep",     "start-within", "expired",      "on-dead",
-        "wait",        "result",   "unique",       "unique-until", "unique-for",
-        "on-conflict", "debounce", "max-wait",     "throttle",     "replace-dead"};
+        "in",       "at",           "id",         "max-attempts", "timeout",  "priority",
+        "keep",     "start-within", "expired",    "on-dead",      "wait",     "result",
+        "unique",   "unique-until", "unique-for", "on-conflict",  "debounce", "max-wait",
+        "throttle", "replace-dead", "headers"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "

@@ -98,6 +98,9 @@ json_t *hf_job_json(const hf_job_info *job)
     object = with_marks(object, job);
     if (object != NULL && job->n_history > 0)
         (void)json_object_set_new(object, "history", history(job));
+    if (object != NULL && job->headers[0] != '\0')
+        (void)json_object_set_new(object, "headers",
+                                  json_loads(job->headers, JSON_ALLOW_NUL, NULL));
     if (job->unique[0] != '\0')
         object = add_unique(object, job);
     return done ? add_done(object, job) : object;
@@ -234,6 +237,8 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
         printf("keep      %s once it is done\n", duration);
     if (job->on_dead[0] != '\0')
         printf("on dead   %s\n", job->on_dead);
+    if (job->headers[0] != '\0')
+        printf("headers   %s\n", job->headers);
     print_unique(job);
     if (job->state == HF_STATE_DONE)
         print_done(job, now_ms);

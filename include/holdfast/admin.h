@@ -236,6 +236,7 @@ typedef struct hf_job_info {
                                  its handler or its queue says */
     int64_t accepted_ms; /* from hf_admin_cancel(), of a running job: for hf_admin_wait();
                             else 0 */
+    char headers[HF_HEADERS_MAX + 1]; /* a flat JSON object of texts, or "" */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 

@@ -58,7 +58,10 @@ typedef enum hf_on_conflict {
     HF_ON_CONFLICT_CANCEL   /* as NEXT, and ask a running holder to end */
 } hf_on_conflict;
 
-enum { HF_UNIQUE_MAX = 256 }; /* bytes of a unique key: any text in UTF-8 */
+enum {
+    HF_UNIQUE_MAX = 256,  /* bytes of a unique key: any text in UTF-8 */
+    HF_HEADERS_MAX = 4096 /* bytes of the headers of a job */
+};
 
 /* Zero means the default. All text and bytes are copied before the call returns. */
 typedef struct hf_job {
@@ -95,6 +98,9 @@ typedef struct hf_job {
     bool awaited;        /* hf_job_wait() will ask for its end, which Redis then
                             remembers for a day, also if the job ends before */
     bool replace_dead;   /* a dead job with this id is removed, and this one accepted */
+    const char *headers; /* what the code around its handler needs, such as a tenant or a
+                            trace: one JSON object whose values are texts, as
+                            {"tenant":"7"}, at most HF_HEADERS_MAX bytes. NULL: none */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 

@@ -84,7 +84,8 @@ typedef struct hf_worker_queue {
 
 /* A program that handles one type of job. It reads the payload from its standard input.
  * Its environment has HOLDFAST_JOB_ID, _TYPE, _QUEUE, _ATTEMPT, _FENCE,
- * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _VERDICT_FD and _CHECKPOINT_FD.
+ * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _HEADERS (if the job has some),
+ * _VERDICT_FD and _CHECKPOINT_FD.
  * Exit status 0 means done, 65 dead, any other retry. It may write lines to the
  * descriptor HOLDFAST_VERDICT_FD while it runs, such as its verdict, and reads the
  * checkpoint of an earlier run from HOLDFAST_CHECKPOINT_FD (docs/programs.md). */
@@ -286,6 +287,9 @@ HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
 
 /* The tick of the schedule that made this job, in Unix ms; 0: no schedule made it. */
 HF_API int64_t hf_run_scheduled_ms(const hf_run *run);
+
+/* The headers of the job, a flat JSON object of texts; "" if it has none. */
+HF_API const char *hf_run_headers(const hf_run *run);
 
 /* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY (instead of
  * the backoff) and RELEASE a delay, cut to 0..HF_DELAY_MAX_MS. */

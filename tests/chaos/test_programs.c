@@ -194,6 +194,7 @@ static void its_environment_is_what_is_documented(void **state)
     static const char *const names[] = {"HFT_PASSED", "HFT_UNSET", "HOLDFAST_FENCE",
                                         "PATH", NULL};
     hf_program_job job = hf_plain_job;
+    job.headers = "{\"a\":\"b\"}";
     hf_outcome o;
     assert_int_equal(setenv("HFT_PASSED", "a b", 1), 0);
     assert_int_equal(setenv("HFT_SECRET", "x", 1), 0);
@@ -214,7 +215,8 @@ static void its_environment_is_what_is_documented(void **state)
                                            "HOLDFAST_FENCE=17",
                                            "HFT_PASSED=a b",
                                            "TZ=UTC",
-                                           "HOLDFAST_DEADLINE_UNIX_MS=1700000000123"};
+                                           "HOLDFAST_DEADLINE_UNIX_MS=1700000000123",
+                                           "HOLDFAST_HEADERS={\"a\":\"b\"}"};
     for (size_t i = 0; i < HF_COUNT(expected); i++)
         assert_true(hf_outcome_has(&o, 1, expected[i]));
     size_t passed = HF_COUNT(expected);

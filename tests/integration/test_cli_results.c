@@ -183,15 +183,20 @@ static void the_options_of_a_job_are_shown(void **state)
 {
     (void)state;
     hf_try_run("enqueue good @ --id all --in 1h --keep 90s --on-dead bad --unique k "
-               "--unique-until done",
+               "--unique-until done --headers {\"tenant\":\"7\"}",
                0);
     hf_try_run("job show all @", 0);
+    hf_try_has(fixture->out, "\nheaders   {\"tenant\":\"7\"}\n");
     hf_try_has(fixture->out, "\nkeep      90s once it is done\n");
     hf_try_has(fixture->out, "\non dead   bad\n");
     hf_try_has(fixture->out, "\nunique    k, until it is done\n");
     hf_try_run("job show all @ --json", 0);
     hf_try_has(fixture->out, "\"keep_ms\":90000,\"on_dead\":\"bad\"");
     hf_try_has(fixture->out, "\"unique\":\"k\",\"unique_until\":\"done\"");
+    hf_try_has(fixture->out, "\"headers\":{\"tenant\":\"7\"}");
+    hf_try_run("enqueue good @ --headers {\"tenant\":7}", 64);
+    hf_try_has(fixture->err,
+               "expected as its headers one JSON object whose values are texts");
     hf_try_run("enqueue good @ --id soon --unique other --debounce 1m --max-wait 1h", 0);
     hf_try_run("job show soon @", 0);
     hf_try_has(fixture->out, "\nunique    other, until it starts\n");

@@ -136,6 +136,37 @@ static void each_argument_is_looked_at_before_anything_is_written(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 2);
 }
 
+static void headers_are_one_object_of_texts(void **state)
+{
+    static const char *const bad[] = {"7",
+                                      "\"a\"",
+                                      "[]",
+                                      "[\"a\"]",
+                                      "{\"a\":7}",
+                                      "{\"a\":null}",
+                                      "{\"a\":{\"b\":\"c\"}}"};
+    static const char *const taken[] = {"{}", "{\"a\":\"}{\\\"\"}",
+                                        "{\"caf\xc3\xa9\" : \"\\u00e9\"}"};
+    char record[HF_HEADERS_MAX + 64];
+    const char *args[] = {"", "0", "0", "0", "0", "one", "0", record};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(bad); i++) {
+        snprintf(record, sizeof record, "{\"type\":\"t\",\"headers\":%s}\n", bad[i]);
+        is_refused(args, HF_COUNT(args),
+                   "job 1: expected as its headers one JSON object");
+    }
+    snprintf(record, sizeof record, "{\"type\":\"t\",\"headers\":{\"a\":\"%0*d\"}}\n",
+             HF_HEADERS_MAX - 7, 0);
+    is_refused(args, HF_COUNT(args), "job 1: expected as its headers one JSON object");
+    snprintf(record, sizeof record, "{\"type\":\"t\",\"headers\":{\"a\":\"%0*d\"}}\n",
+             HF_HEADERS_MAX - 8, 0);
+    is_accepted(args, HF_COUNT(args));
+    for (size_t i = 0; i < HF_COUNT(taken); i++) {
+        snprintf(record, sizeof record, "{\"type\":\"t\",\"headers\":%s}\n", taken[i]);
+        is_accepted(args, HF_COUNT(args));
+    }
+}
+
 static void the_bounds_themselves_are_accepted(void **state)
 {
     static const char *const args[] = {"",
@@ -355,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_argument_is_looked_at_before_anything_is_written),
+        TEST(headers_are_one_object_of_texts),
         TEST(the_bounds_themselves_are_accepted),
         TEST(a_request_of_another_shape_is_refused),
         TEST(ids_that_were_made_are_looked_at_as_well),

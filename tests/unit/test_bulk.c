@@ -82,7 +82,7 @@ static void every_key_of_a_job_is_read(void **state)
         "{\"type\":\"mail\",\"queue\":\"q\",\"id\":\"i-1\",\"in\":\"10s\","
         "\"max_attempts\":7,\"timeout\":\"1m\",\"priority\":\"high\","
         "\"keep\":\"1h\",\"start_within\":\"10m\",\"expired\":\"dead\",\"on_dead\":\"t."
-        "died\"}";
+        "died\",\"headers\":{\"tenant\": \"7\"}}";
     char detail[HF_BULK_DETAIL_SIZE];
     hf_bulk_line l;
     assert_int_equal(hf_bulk_line_read(&l, text, strlen(text), PAYLOAD_MAX, detail),
@@ -99,6 +99,12 @@ static void every_key_of_a_job_is_read(void **state)
     assert_int_equal(l.job.start_within_ms, 600000);
     assert_int_equal(l.job.expired, HF_EXPIRED_DEAD);
     assert_string_equal(l.job.on_dead, "t.died");
+    assert_string_equal(l.job.headers, "{\"tenant\": \"7\"}");
+    hf_bulk_line_done(&l);
+    static const char least[] = "{\"type\":\"t\",\"headers\":{\"a\":\"b\"}}";
+    assert_int_equal(hf_bulk_line_read(&l, least, strlen(least), PAYLOAD_MAX, detail),
+                     HF_OK);
+    assert_string_equal(l.job.headers, "{\"a\":\"b\"}");
     hf_bulk_line_done(&l);
     static const char at[] = "{\"type\":\"t\",\"at\":\"@1700000000.5\"}";
     assert_int_equal(hf_bulk_line_read(&l, at, strlen(at), PAYLOAD_MAX, detail), HF_OK);
@@ -366,6 +372,7 @@ static hf_err compare_texts(const hf_bulk_block *block, void *arg)
         assert_string_equal(job->id, job->type);
         assert_string_equal(job->unique, job->type);
         assert_string_equal(job->on_dead, job->type);
+        assert_string_equal(job->headers, "{\"a\":\"b\"}");
     }
     return HF_OK;
 }
@@ -377,10 +384,10 @@ static void a_block_keeps_the_texts_of_its_lines(void **state)
     char detail[HF_BULK_DETAIL_SIZE];
     file_open(&f);
     for (int i = 0; i < 1000; i++)
-        fprintf(
-            f.out,
-            "{\"type\":\"t%d\",\"id\":\"t%d\",\"unique\":\"t%d\",\"on_dead\":\"t%d\"}\n",
-            i, i, i, i);
+        fprintf(f.out,
+                "{\"type\":\"t%d\",\"id\":\"t%d\",\"unique\":\"t%d\",\"on_dead\":\"t%d\","
+                "\"headers\":{\"a\":\"b\"}}\n",
+                i, i, i, i);
     fclose(f.out);
     const hf_bulk_opts opts = {.fd = open(f.path, O_RDONLY),
                                .file = "f",

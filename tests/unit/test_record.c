@@ -63,6 +63,54 @@ static void a_new_record_is_one_line_and_the_payload(void **state)
         "{\"unique\":\"k\\u000a\\u0022\",\"type\":\"t\",\"unique_until\":\"start\"}\n");
 }
 
+static void headers_stand_at_the_end_without_white_space(void **state)
+{
+    (void)state;
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .keep_ms = 7, .awaited = true,
+                             .headers = "{\n \"tenant\" : \"7 8\" }"},
+                   9,
+                   "{\"type\":\"t\",\"created\":9,\"keep\":7,\"awaited\":1,"
+                   "\"headers\":{\"tenant\":\"7 8\"}}\n");
+}
+
+static void assert_headers(const char *line, const char *expected)
+{
+    hf_record record;
+    assert_int_equal(hf_record_read(&record, text(line)), HF_OK);
+    assert_bytes(record.headers, expected);
+    assert_string_equal(record.type, "t");
+    hf_record_done(&record);
+}
+
+/* By the scanner, and by the parser where a text has an escape. */
+static void headers_are_read_as_json(void **state)
+{
+    (void)state;
+    assert_headers("{\"type\":\"t\"}\n", "");
+    assert_headers("{\"type\":\"t\",\"headers\":{\"a\":\"b\",\"c\":\"}{\"},\"keep\":7}\n",
+                   "{\"a\":\"b\",\"c\":\"}{\"}");
+    assert_headers("{\"headers\":{\"a\" : \"\\u0041\\\"\"},\"type\":\"t\"}\n",
+                   "{\"a\":\"A\\\"\"}");
+    assert_headers("{\"type\":\"t\",\"headers\":{\"a\":\"caf\xc3\xa9\"}}\n",
+                   "{\"a\":\"caf\xc3\xa9\"}");
+    assert_headers("{\"type\":\"t\",\"headers\":{}}\n", "{}");
+    /* Values of other kinds are none: the name may have been in use. */
+    assert_headers("{\"type\":\"t\",\"headers\":{\"a\":1}}\n", "");
+    assert_headers("{\"type\":\"t\",\"headers\":{\"a\":{\"b\":\"c\"}}}\n", "");
+    assert_headers("{\"type\":\"t\",\"headers\":[\"a\"]}\n", "");
+    assert_headers("{\"type\":\"t\",\"headers\":7}\n", "");
+    char longest[HF_HEADERS_MAX + 64];
+    for (int more = 0; more < 2; more++) {
+        snprintf(longest, sizeof longest,
+                 "{\"type\":\"t\",\"headers\":{\"a\":\"%0*d\"}}\n",
+                 HF_HEADERS_MAX - 8 + more, 0);
+        hf_record record;
+        assert_int_equal(hf_record_read(&record, text(longest)), HF_OK);
+        assert_int_equal(record.headers.len, more ? 0 : HF_HEADERS_MAX);
+        hf_record_done(&record);
+    }
+}
+
 static void the_longest_header_fits(void **state)
 {
     char type[HF_ID_SIZE];
@@ -297,6 +345,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_record_is_one_line_and_the_payload),
+        cmocka_unit_test(headers_stand_at_the_end_without_white_space),
+        cmocka_unit_test(headers_are_read_as_json),
         cmocka_unit_test(the_longest_header_fits),
         cmocka_unit_test(a_full_buffer_is_told),
         cmocka_unit_test(a_payload_is_any_bytes),

@@ -86,6 +86,8 @@ hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
                       job->scheduled_unix_ms);
         end_var(env);
     }
+    if (job->headers != NULL && job->headers[0] != '\0')
+        add_text(env, "HOLDFAST_HEADERS", job->headers);
     pass_on(env, always, NULL);
     pass_on(env, spec->env, is_ours);
     hf_err err = hf_buf_err(&env->text);

@@ -339,6 +339,11 @@ int64_t hf_run_scheduled_ms(const hf_run *run)
     return run->record.scheduled_ms;
 }
 
+const char *hf_run_headers(const hf_run *run)
+{
+    return run->record.headers.ptr;
+}
+
 int64_t hf_run_remaining_ms(const hf_run *run)
 {
     if (hf_run_lost(run))

@@ -250,6 +250,7 @@ static bool start_program(hf_worker *w, hf_run *run)
         .deadline_ns = hf_lease_deadline_ns(run->lease),
         .timeout_ms = run->timeout_ms,
         .scheduled_unix_ms = run->record.scheduled_ms,
+        .headers = run->record.headers.ptr,
         .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
         .checkpoint = run->checkpoint.ptr,
         .checkpoint_len = run->checkpoint.len,

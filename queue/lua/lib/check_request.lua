@@ -8,6 +8,7 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
   --- @include "lib/names.lua"
   --- @include "lib/options.lua"
   --- @include "lib/record_line.lua"
+  --- @include "lib/headers.lua"
   local function must(good, k, what)
     if not good then
       error(string.format('holdfast: %s: expected %s', k and 'job ' .. k or 'enqueue', what), 0)
@@ -18,7 +19,7 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     local line = #text <= 67108864 and string.match(text, '^({[^\n]*})\r?\n') or ''
     if lines[line] == nil then
       local wrong, head = wrong_line(line, WHOLE)
-      wrong = wrong or reserved_field(head)
+      wrong = wrong or reserved_field(head) or wrong_headers(line, head)
       lines[line] = wrong or select(2, wrong_option(head, optional)) or false
     end
     return lines[line]
