@@ -1,5 +1,6 @@
 -- A job is not wanted any more: one that waits is removed, of one that runs the holder is asked to
 -- end it.
+-- Stable since 0.2: clients of all languages call it (docs/keys.md).
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none

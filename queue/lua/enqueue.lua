@@ -1,4 +1,5 @@
 -- Accept jobs, all or none.
+-- Stable since 0.2: clients of all languages call it (docs/keys.md).
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   producer    a name; '' : nothing is remembered, and number does not matter

@@ -1,4 +1,5 @@
 -- Register a queue: tools find it by its name.
+-- Stable since 0.2: clients of all languages call it (docs/keys.md).
 --
 --  KEYS[1]  prefix  of the registry, hf:{/}:
 --  ARGV[1]  name    the queue's, 1 to 128 of A-Z a-z 0-9 . _ : -

@@ -1,5 +1,6 @@
 -- Jobs run sooner: dead ones as if they were new, with no attempt and no crash counted; those that
 -- wait for their time or their backoff, without waiting.
+-- Stable since 0.2: clients of all languages call it (docs/keys.md).
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
