@@ -1,5 +1,6 @@
 /* commands.c - the table of all commands. Its shape is in table.h, and the options are in
  * options.c. To add a command: a row here, its function in cli.h. */
+#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/table.h"
@@ -523,6 +524,26 @@ static const hf_command commands[] = {
      .section = "workers",
      .help = "check a configuration file without running anything",
      .examples = "holdfast check -c worker.yaml"},
+    {.name = "conform",
+     .alike = "conformance",
+     .operands = "-- PROGRAM [ARGUMENT...]",
+     .max_operands = HF_ARGV_MAX,
+     .opts = hf_opts_conform,
+     .run = hf_cmd_conform,
+     .program = true,
+     .bare = true,
+     .section = "other",
+     .help = "test a program that speaks the protocol of long-lived handlers",
+     .more =
+         "Plays the worker's part of the protocol pipe 1 with the program, one process "
+         "for each case, and prints in words what the program does wrong, with the "
+         "end of its standard error. Needs no Redis. The program has handlers for a few "
+         "types of job, such as echo and sleep, which docs/pipe.md lists; a case that "
+         "needs a type which the program does not name in `ready` is skipped.\nExits "
+         "with the code 1 if a case failed or the program does not become ready, 64 "
+         "after wrong usage, 126 if the program cannot be executed, 127 if it was not "
+         "found.",
+     .examples = "holdfast conform --list"},
     {.name = "doctor",
      .alike = "diagnose|fsck|repair|ping",
      .core = 7,

@@ -534,6 +534,20 @@ const hf_opt hf_opts_check[] = {
     {.name = "reference", .hidden = true, .help = "print the table of all keys"},
     {.name = "man", .hidden = true, .help = "print the manual page of the file"},
     HF_OPT_END};
+const hf_opt hf_opts_conform[] = {
+    {.name = "case",
+     .kind = HF_OPT_TEXT,
+     .value = "NAME",
+     .many = true,
+     .help = "play only this case; may be given again"},
+    {.name = "list", .help = "print the names of all cases, and start nothing"},
+    {.name = "timeout",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 100,
+     .max = 600000,
+     .help = "how long to wait for each answer of the program; default 5s"},
+    HF_OPT_END};
 const hf_opt hf_opts_doctor[] = {
     {.name = "queue",
      .letter = 'q',

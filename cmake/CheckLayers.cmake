@@ -38,6 +38,9 @@ foreach(folder IN ITEMS
     if(f MATCHES "/bench/programs/(leases|renewals)[.]c$") # They measure the watchdog alone.
       list(APPEND may lock)
     endif()
+    if(f MATCHES "/cli/conform/[^/]*$") # It plays the worker, with the worker's own reader.
+      list(APPEND may worker)
+    endif()
     set(part "") # of cli/
     if(f MATCHES "/cli/([a-z]+)/[^/]*$")
       set(part "${CMAKE_MATCH_1}")
@@ -87,6 +90,11 @@ foreach(folder IN ITEMS
         set(good FALSE)
         if(folder STREQUAL CMAKE_MATCH_1 OR f IN_LIST exceptions
             OR (folder STREQUAL "admin" AND CMAKE_MATCH_1 STREQUAL "queue"))
+          set(good TRUE)
+        endif()
+      elseif(line MATCHES "include \"conform_cases[.]h\"")
+        set(good FALSE)
+        if(f MATCHES "/cli/conform/")
           set(good TRUE)
         endif()
       elseif(line MATCHES "include \"")

@@ -57,6 +57,8 @@ typedef enum hf_backoff_kind {
 #define HF_KEEP_NONE INT64_C(-1)       /* keep_ms of a handler: its jobs are not kept */
 #define HF_SHUTDOWN_AT_ONCE UINT32_MAX /* shutdown_timeout_ms: do not wait */
 #define HF_JITTER_NONE (-1.0)          /* backoff_jitter */
+#define HF_TIMEOUT_NONE UINT32_MAX     /* timeout_ms of a pool or of its type: none */
+#define HF_IDLE_NEVER INT64_C(-1)      /* idle_ms: its processes do not end when idle */
 
 /* A queue of a worker. With has_limits, the worker writes the three limits to Redis if
  * they differ from those that it, or another worker, wrote last. */
@@ -109,6 +111,24 @@ typedef struct hf_program {
                             NULL: as the queue says */
 } hf_program;
 #define HF_PROGRAM_INIT HF_STRUCT_INIT(hf_program)
+
+enum {
+    HF_POOLS_MAX = 64,           /* of one worker */
+    HF_POOL_PROCESSES_MAX = 256, /* of one pool */
+    HF_POOL_PARALLEL_MAX = 1024  /* runs at a time in one process */
+};
+
+/* Options of one type of a pool. They take precedence over those that its program names;
+ * a job's own take precedence over both. */
+typedef struct hf_pool_type {
+    size_t size;           /* HF_POOL_TYPE_INIT */
+    const char *type;      /* not "*" */
+    uint32_t timeout_ms;   /* 0: as the program says; or HF_TIMEOUT_NONE */
+    uint32_t max_attempts; /* 0: as the program says */
+    int64_t keep_ms;       /* 0: as the program says; or HF_KEEP_NONE */
+    const char *on_dead;   /* NULL: as the program says */
+} hf_pool_type;
+#define HF_POOL_TYPE_INIT HF_STRUCT_INIT(hf_pool_type)
 
 typedef enum hf_log_level {
     HF_LOG_DEBUG,
