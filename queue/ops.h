@@ -161,6 +161,7 @@ typedef enum hf_verdict_op {
     HF_OP_BURY,
     HF_OP_KEEP,   /* COMPLETE, of a job that is kept with its result */
     HF_OP_REFUSE, /* this worker has no handler: back for others, or dead by and by */
+    HF_OP_CRASH,  /* its process died: one crash more; back to its place, or dead */
     HF_OPS
 } hf_verdict_op;
 
@@ -173,9 +174,13 @@ typedef struct hf_verdict_item {
     bool started;      /* RELEASE: it had started, so its start counts for the rate */
     bool cancels;      /* RELEASE: its handler does not want it any more: it is removed */
     bool later;        /* RELEASE: its handler wants it again due_ms from now */
+    bool neighbour;    /* RELEASE: its process was ended because of another job in it */
+    bool waits;        /* RELEASE: what would run it is down: due_ms from now */
+    bool alone;        /* RETRY: its next run has its process to itself */
     int64_t due_ms;    /* RELEASE: when it was due; with an error text: ms from now.
-                          RETRY: ms from now. KEEP: for how long, ms */
-    hf_bytes error;    /* RETRY, BURY, REFUSE: the error; RELEASE: "" or the error. Cut to
+                          CRASH: when it was due. RETRY: ms from now. KEEP: for how
+                          long, ms */
+    hf_bytes error;    /* RETRY, BURY, REFUSE, CRASH: the error; RELEASE: "" or it. Cut to
                           HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
     hf_bytes words;     /* KEEP: a line about it, a newline, its result */
@@ -186,8 +191,9 @@ typedef struct hf_verdict_item {
 typedef struct hf_verdict_args {
     const char *worker;
     int64_t not_after;
-    uint32_t dead_max; /* BURY, REFUSE */
+    uint32_t dead_max; /* BURY, REFUSE, CRASH */
     int64_t dead_age_ms;
+    uint32_t poison;              /* CRASH: so many, and the job is dead */
     int64_t keep_max, keep_bytes; /* KEEP: bounds of what the queue keeps */
     int64_t patience_ms; /* REFUSE: from the first refusal since which no live worker
                             has a handler, until the job is dead */
@@ -205,7 +211,8 @@ typedef struct hf_settled {
     int64_t now_ms;
     size_t n;              /* 0: all are HF_OK */
     const hf_reply *codes; /* one integer each: HF_OK, HF_LOST or HF_GONE; of REFUSE
-                              also HF_DEAD; past the end reads as 0, HF_OK */
+                              and CRASH also HF_DEAD, of REFUSE also HF_EXISTS: another
+                              live worker has a handler; past the end reads as 0, HF_OK */
 } hf_settled;
 HF_MUSTCHECK hf_err hf_settled_read(const hf_answer *answer, hf_settled *out);
 

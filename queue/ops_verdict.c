@@ -1,4 +1,5 @@
-/* ops_verdict.c - what became of jobs: complete, retry, release, bury, keep, refuse. */
+/* ops_verdict.c - what became of jobs: complete, retry, release, bury, keep, refuse,
+ * crash. */
 #include "queue/ops.h"
 
 #include <stdio.h>
@@ -19,11 +20,12 @@ typedef struct verdict_form {
 
 static const verdict_form forms[] = {
     [HF_OP_COMPLETE] = {&hf_lua_queue_complete, 4, 1},
-    [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 5},
+    [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 6},
     [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 5},
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 6},
     [HF_OP_KEEP] = {&hf_lua_queue_keep, 5, 4},
     [HF_OP_REFUSE] = {&hf_lua_queue_refuse, 6, 3},
+    [HF_OP_CRASH] = {&hf_lua_queue_crash, 6, 4},
 };
 
 /* How many of the first of these have one fence. */
@@ -90,7 +92,12 @@ static void add_error(hf_args *a, hf_bytes error, char **scratch)
 
 static const char *how_released(const hf_verdict_item *item)
 {
-    return item->cancels ? "c" : item->later ? "s" : item->started ? "1" : "0";
+    return item->cancels     ? "c"
+           : item->neighbour ? "n"
+           : item->waits     ? "w"
+           : item->later     ? "s"
+           : item->started   ? "1"
+                             : "0";
 }
 
 static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
@@ -115,6 +122,8 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
     add_error(a, item->error, scratch);
     if (op == HF_OP_RETRY || op == HF_OP_BURY)
         hf_args_int(a, item->ran_ms);
+    if (op == HF_OP_RETRY)
+        hf_args_flag(a, item->alone);
 }
 
 static size_t count_resent(const hf_verdict_item *items, size_t n)
@@ -147,11 +156,13 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->not_after);
     hf_args_text(&a, resent);
-    if (op == HF_OP_BURY || op == HF_OP_REFUSE) {
+    if (op == HF_OP_BURY || op == HF_OP_REFUSE || op == HF_OP_CRASH) {
         hf_args_int(&a, args->dead_max);
         hf_args_int(&a, args->dead_age_ms);
         if (op == HF_OP_REFUSE)
             hf_args_int(&a, args->patience_ms);
+        if (op == HF_OP_CRASH)
+            hf_args_int(&a, args->poison);
     } else if (op == HF_OP_KEEP) {
         hf_args_int(&a, args->keep_max);
         hf_args_int(&a, args->keep_bytes);

@@ -18,12 +18,12 @@
 #include "queue/headers.h"
 #include "redis/args.h"
 
-enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18 };
+enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18, ALONE = 3 };
 
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
-    int64_t start_by, scheduled, debounce;
+    int64_t start_by, scheduled, debounce, alone;
     hf_bytes type, error, priority, unique, unique_until, on_dead, headers;
     const char *fault; /* what was expected where it is wrong first */
 } header;
@@ -61,6 +61,7 @@ static const field fields[] = {
     {"unique_until", 12, offsetof(header, unique_until), true, true, NULL},
     {"debounce", 8, offsetof(header, debounce), false, true, NULL},
     {"on_dead", 7, offsetof(header, on_dead), true, true, NULL},
+    {"alone", 5, offsetof(header, alone), false, true, NULL},
 };
 
 static bool is_word(hf_bytes text, const char *word)
@@ -412,6 +413,7 @@ static hf_err take_header(hf_record *out, header *head)
     out->unique_until = unique_until_of(head);
     out->start_by_ms = head->start_by;
     out->scheduled_ms = head->scheduled;
+    out->alone = head->alone >= ALONE; /* lib/alone.lua */
     return HF_OK;
 }
 

@@ -8,7 +8,8 @@
  * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
  * worker first had no handler for its type), died (Unix ms), reason (why it is dead),
  * keep (ms), and the options that the accepting script acts on: priority, start_within,
- * expired; start_by (Unix ms), which it adds to a job that may expire; and headers.
+ * expired; start_by (Unix ms), which it adds to a job that may expire; headers; and alone
+ * (a number; from 3 on its next run has its process to itself).
  * Unknown fields are kept by the scripts.
  *
  * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
@@ -27,6 +28,7 @@ typedef struct hf_record {
     char type[HF_ID_SIZE];
     int64_t created_ms, refused_ms; /* 0: it does not say; it was not refused */
     int64_t start_by_ms;            /* 0: it does not expire */
+    bool alone;                     /* its next run has its process to itself */
     uint32_t attempts, max_attempts, timeout_ms;
     hf_priority priority;
     int64_t keep_ms;      /* 0: it does not say */

@@ -78,7 +78,7 @@ typedef struct hf_cron_due {
 typedef struct hf_cron_due_one {
     hf_bytes id, next, line, state; /* borrowed from the answer */
     int64_t bytes;                  /* of the record of a job, about */
-    bool held; /* from now on: no live worker's file names it; the rest is empty */
+    bool held; /* from now on: no live worker names it; the rest is empty */
 } hf_cron_due_one;
 HF_MUSTCHECK hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out);
 /* The same, of what a claim has told. */

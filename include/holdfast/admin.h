@@ -199,7 +199,7 @@ typedef struct hf_job_info {
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
     hf_job_state state;
     uint32_t attempts;            /* failed attempts that count */
-    uint32_t crashes;             /* how many workers died while they held it */
+    uint32_t crashes;             /* how often its worker or its process died with it */
     uint32_t max_attempts;        /* 0: the worker's */
     uint32_t timeout_ms;          /* 0: the handler's */
     int64_t created_ms;           /* 0: not known */

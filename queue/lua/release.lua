@@ -12,7 +12,10 @@
 --            kept in the record, with the time of its first refusal, and due is a delay in ms
 --            from now, at most 100 years. how s (snooze): it started, and its handler wants it
 --            again after this delay; an error is kept. how c: it started, and its handler cancels
---            it.
+--            it. how n (neighbour): it started, and its process was ended because of another job in it;
+--            back to its place, an error is kept, and after three times in a row its next run has a
+--            process to itself. how w (wait): it never started, because what would run it is down; back
+--            after this delay, an error is kept, and this is no refusal.
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing changes.
@@ -30,6 +33,7 @@
 --- @include "lib/wake.lua"
 --- @include "lib/put_back.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/alone.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/run_over.lua"
 --- @include "lib/leave.lua"
@@ -37,10 +41,10 @@
 if late(ARGV[2]) then
   return { LATE, now }
 end
-local dues = {}
+local dues, placed = {}, {}
 for i = 6, #ARGV, 5 do
-  local placed = ARGV[i + 2] == '' and ARGV[i + 1] ~= 's'
-  dues[i - 2] = clamped(ARGV[i], placed and TIME_MAX or DELAY_MAX)
+  local stays = ARGV[i + 1] == 'n' or ARGV[i + 2] == '' and not string.find('sw', ARGV[i + 1], 1, true)
+  dues[i - 2], placed[i - 2] = clamped(ARGV[i], stays and TIME_MAX or DELAY_MAX), stays
 end
 local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
 open_writes()
@@ -48,23 +52,31 @@ local uses, unstarted = call('HGET', META, 'uses'), 0
 for k = 1, #places do
   local i = places[k]
   local id, due, how, text = ARGV[i], dues[i], ARGV[i + 3], ARGV[i + 4]
-  unstarted = unstarted + (how == '0' and 1 or 0)
+  local never = how == '0' or how == 'w'
+  unstarted = unstarted + (never and 1 or 0)
   if how == 'c' then
     leave('cancelled', { id }, RUNNING, { LOCK .. id })
   elseif not cancelled(id, ARGV[i + 1]) then
     run_over(id)
     call('ZREM', RUNNING, id)
-    if how == 's' or text ~= '' then
+    if placed[i] then
+      due = math.min(due, now) -- it was due, though this clock was set back
+    else
       due = later(now + due)
+    end
+    if not placed[i] or how == 'n' then
       call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
         head.error = text ~= '' and text or head.error
-        head.refused = how ~= 's' and (head.refused or now) or nil
-        head.unhandled = how ~= 's' and head.unhandled or nil
+        if how == 'n' then
+          head.alone = math.min(ALONE, (tonumber(head.alone) or 0) + 1)
+        elseif how == 's' then
+          head.refused, head.unhandled, head.alone = nil, nil, nil
+        elseif how ~= 'w' then
+          head.refused = head.refused or now
+        end
       end))
-    else
-      due = math.min(due, now) -- it was due, though this clock was set back
     end
-    put_back(id, due, uses, how ~= '0')
+    put_back(id, due, uses, not never)
     call('DEL', LOCK .. id)
   end
 end

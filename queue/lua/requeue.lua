@@ -48,7 +48,7 @@ local function put(id, due)
   record = rewrite(record, function(head)
     home, by = level_of(head.priority), start_by(head.start_within, due)
     head.attempts, head.history, head.reason, head.died = nil, nil, nil, nil
-    head.refused, head.unhandled = nil, nil
+    head.refused, head.unhandled, head.alone = nil, nil, nil
     head.start_by = tonumber(by)
   end)
   if home ~= SCHEDULE then

@@ -5,8 +5,8 @@
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4..] id, fence, delay, error, ran for each job, at most 1000; delay in ms from now, at most
---            100 years; ran: ms of the attempt
+--  ARGV[4..] id, fence, delay, error, ran, alone for each job, at most 1000; delay in ms from now, at
+--            most 100 years; ran: ms of the attempt; alone 1: the next run has its process to itself
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing is counted again.
@@ -23,6 +23,7 @@
 --- @include "lib/level_of.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/alone.lua"
 --- @include "lib/note_attempt.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/run_over.lua"
@@ -32,10 +33,10 @@ if late(ARGV[2]) then
   return { LATE, now }
 end
 local delays, rans = {}, {}
-for i = 6, #ARGV, 5 do
+for i = 6, #ARGV, 6 do
   delays[i - 2], rans[i - 2] = clamped(ARGV[i], DELAY_MAX), clamped(ARGV[i + 2], DELAY_MAX)
 end
-local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
+local places, codes, lost, unsure = owned(ARGV[1], 4, 6, digits(ARGV[3], 1000))
 open_writes()
 local uses, failed = call('HGET', META, 'uses'), 0
 for k = 1, #places do
@@ -48,6 +49,7 @@ for k = 1, #places do
       home, head.start_by = level_of(head.priority), nil
       note_attempt(head, ARGV[1], rans[i], ARGV[i + 3])
       head.error, head.failed, head.refused, head.unhandled = ARGV[i + 3], now, nil, nil
+      head.alone = ARGV[i + 5] == '1' and ALONE or nil
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)

@@ -54,8 +54,9 @@ class Play(SchedulePlay):
         self.names = [f"job-{k:02}" for k in range(random.choice((4, 12, 40)))]
         self.ever = {*self.names, *IDS}
         self.made, self.payloads, self.slices, self.born = 0, 0, 0, 0
-        self.pace = random.choice((20, 200, 2000))
-        lengths = {20: (40, 120, 200, 400), 200: (400, 1200, 2000, 4000), 2000: (600, 2000, 3000, 10000)}
+        self.pace = random.choice((20, 200, 2000, 600000))
+        lengths = {20: (40, 120, 200, 400), 200: (400, 1200, 2000, 4000), 2000: (600, 2000, 3000, 10000),
+                   600000: (1000, 60000, 3600000, 7200000)}
         self.lengths = random.sample(lengths[self.pace], random.choice((1, 1, 2, 3)))  # of leases
         self.unheard, self.booted = [], 0
         self.machines = [self.machine() for _ in range(random.choice((1, 2, 3)))]
@@ -209,7 +210,7 @@ class Play(SchedulePlay):
             self.pass_time(1)
         if script == "cron_change" and not self.is_last_run(words):
             return
-        at = {"complete": 2, "retry": 2, "release": 2, "bury": 2, "keep": 2}.get(script)
+        at = {"complete": 2, "retry": 2, "release": 2, "bury": 2, "keep": 2, "crash": 2}.get(script)
         if at and self.chance(0.7):
             words[at] = "1000" + words[at][1:]  # the holder knows that it sent them before
         if script == "claim" and words[6] == "" and self.chance(0.5):
@@ -375,7 +376,7 @@ class Play(SchedulePlay):
             return
         done = self.keep if "results" in self.features and self.chance(0.6) else self.complete
         kinds = (done, done, done, self.bury) if ending else (
-            done, done, self.retry, self.release, self.bury)
+            done, done, self.retry, self.release, self.bury, self.crash)
         answer = self.random.choice(kinds)(worker, runs)
         if answer[0] != LATE:
             for run in runs:
@@ -404,15 +405,15 @@ class Play(SchedulePlay):
 
     def retry(self, worker, runs):
         words = [word for run in runs for word in (run.id, run.fence, self.delay(), self.error(),
-                                                   self.random.randint(-1, self.pace))]
+                                                   self.random.randint(-1, self.pace), self.random.randint(0, 1))]
         return self.send("retry", worker.name, self.not_after(), 0, *words)
 
     def release(self, worker, runs):
         words = []
         for run in runs:
-            how = self.random.choice("0011sc")
+            how = self.random.choice("0011scnw")
             error = self.error() if self.chance(0.3) else ""
-            due = self.delay() if error or how == "s" else int(run.due)
+            due = self.delay() if how in "sw" or error and how != "n" else int(run.due)
             words += [run.id, run.fence, due, how, error if how != "c" else ""]
         return self.send("release", worker.name, self.not_after(), 0, *words)
 
@@ -422,6 +423,11 @@ class Play(SchedulePlay):
                                                    self.random.choice(reasons), self.error(),
                                                    self.random.randint(0, self.pace))]
         return self.send("bury", worker.name, self.not_after(), 0, *self.bounds(), *words)
+
+    def crash(self, worker, runs):
+        words = [word for run in runs for word in (run.id, run.fence, int(run.due), self.error())]
+        return self.send("crash", worker.name, self.not_after(), 0, *self.bounds(),
+                         self.random.choice((2, 3, 3, 5)), *words)
 
     def delay(self):
         return self.random.choice((0, 1, self.random.randint(0, 10 * self.pace), -5))

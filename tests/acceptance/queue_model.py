@@ -821,12 +821,14 @@ class Queue:
         worker, not_after, resent = args[:3]
         if self.late(not_after):
             return [LATE, self.now]
-        held, codes = self.held(worker, args[3:], 5, resent)
-        for job, (_, fence, delay, error, ran) in held:
+        held, codes = self.held(worker, args[3:], 6, resent)
+        for job, (_, fence, delay, error, ran, alone) in held:
             if not self.cancelled(job, fence):
                 self.fail(job, worker, ran, error)
                 job.head.update(error=error, failed=self.now)
                 job.head.pop("refused", None)
+                job.head.pop("alone", None)
+                job.head.update({"alone": 3} if alone == "1" else {})
                 Expiry.started(job)
                 self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(delay))))
         return self.verdict(codes)
@@ -839,12 +841,19 @@ class Queue:
         for job, (_, fence, due, how, error) in held:
             if self.cancelled(job, fence):
                 continue
-            if how != "0":
+            if how not in "0w":
                 Expiry.started(job)
             if how == "c":
                 self.leave(job, "cancelled")
+            elif how == "n":  # ended because of another one
+                job.head.update({"error": error} if error else {}, alone=min(3, job.head.get("alone", 0) + 1))
+                self.wait_again(job, min(int(due), self.now))
+            elif how == "w":
+                job.head.update({"error": error} if error else {})
+                self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
             elif how == "s":
                 job.head.pop("refused", None)  # a handler had it
+                job.head.pop("alone", None)
                 if error:
                     job.head["error"] = error
                 self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
@@ -854,8 +863,32 @@ class Queue:
                 self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
             else:
                 self.wait_again(job, min(int(due), self.now))
-        self.limits.give_back(self.now, sum(words[3] == "0" for _, words in held))
+        self.limits.give_back(self.now, sum(words[3] in "0w" for _, words in held))
         return self.verdict(codes)
+
+    def crash(self, args):
+        """Its process died, and its holder did not: a crash as any other."""
+        worker, not_after, resent, dead_max, dead_age, poison = args[:6]
+        if self.late(not_after):
+            return [LATE, self.now]
+        held, codes = self.held(worker, args[6:], 4, resent)
+        buried = []
+        for job, (_, fence, due, error) in held:
+            if self.cancelled(job, fence):
+                continue
+            self.counters["crashed"] += 1
+            job.crashes = Checkpoint.crash(job)
+            if job.crashes < int(poison):
+                Expiry.started(job)
+                job.head.update(error=error, alone=3)
+                self.wait_again(job, min(int(due), self.now))
+            else:
+                self.bury(job, "poison", Starts(f"{error}; it crashed {job.crashes} times; "))
+                buried.append(job.id)
+        if buried:
+            self.trim(int(dead_max), int(dead_age), len(buried))
+        codes = [IS_DEAD if code == OK and id in buried else code for code, id in zip(codes, args[6::4])]
+        return [OK, self.now, codes]
 
     def bury_verdict(self, args):
         worker, not_after, resent, dead_max, dead_age = args[:5]
@@ -942,7 +975,7 @@ class Queue:
             if job and job.place == "dead" and (died == 0 or job.score <= died):
                 code = OK if self.unique.take_again(job) else EXISTS
                 if code == OK:
-                    for field in ("attempts", "history", "reason", "died", "refused"):
+                    for field in ("attempts", "history", "reason", "died", "refused", "alone"):
                         job.head.pop(field, None)
                     Expiry.begin(job, due, self.now)
                     self.wait(job, max(due, self.now))

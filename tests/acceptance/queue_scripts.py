@@ -58,7 +58,7 @@ class Scripts:
                         *(job[0] for job in jobs), *keys)
 
     def retry(self, worker, job_id, fence, delay):
-        return self.run("retry", worker, 0, 0, job_id, fence, delay, "failed", 5)
+        return self.run("retry", worker, 0, 0, job_id, fence, delay, "failed", 5, 0)
 
     def release(self, worker, job_id, fence, due, text=""):
         return self.run("release", worker, 0, 0, job_id, fence, due, 1, text)

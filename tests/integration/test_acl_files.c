@@ -326,9 +326,10 @@ static void users_have_the_commands_of_their_scripts(void **state)
     static const char *const producers[] = {"register", "enqueue", "enqueue_with",
                                             "job",      "await",   NULL};
     static const char *const workers[] = {
-        "claim",   "unclaim",  "renew",    "complete",  "retry",    "release", "bury",
-        "check",   "peek",     "beat",     "limits",    "register", "shards",  "keep",
-        "on_dead", "cron_put", "cron_due", "cron_tick", "present",  "refuse",  NULL};
+        "claim",   "unclaim", "renew",   "complete", "retry",    "release",
+        "bury",    "check",   "peek",    "beat",     "limits",   "register",
+        "shards",  "keep",    "on_dead", "cron_put", "cron_due", "cron_tick",
+        "present", "refuse",  "crash",   NULL};
     (void)state;
     char needed[TEXT_SIZE] = " " LOGIN "set del wait role blpop client|unblock ";
     add_all(needed, hf_lua_queue_all, producers);

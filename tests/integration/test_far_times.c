@@ -161,7 +161,7 @@ typedef struct form {
 } form;
 
 static const form forms[] = {
-    {&hf_lua_queue_retry, {"w", "0", "#0", "one", "<fence>", "#0", "no", "#1"}},
+    {&hf_lua_queue_retry, {"w", "0", "#0", "one", "<fence>", "#0", "no", "#1", "1"}},
     {&hf_lua_queue_release, {"w", "0", "#0", "one", "<fence>", "#0", "0", "no"}},
     {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", "0", ""}},
     {&hf_lua_queue_bury,

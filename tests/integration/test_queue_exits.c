@@ -135,6 +135,15 @@ static void take_over(void)
         assert_string_not_equal(fixture.jobs[i].id, "one");
 }
 
+static void crash(void)
+{
+    const hf_verdict_args args = {
+        .worker = "w", .dead_max = 100, .dead_age_ms = 1000000, .poison = 1};
+    const hf_verdict_item item = {.id = "one", .error = {"x", 1}};
+    hf_err err = hf_queue_fixture_verdict(&fixture, HF_OP_CRASH, &args, &item);
+    must(err == HF_DEAD ? HF_OK : err);
+}
+
 static void claim_without_a_record(void)
 {
     (void)hf_fixture_command(&fixture.redis, "HDEL hf:{q}:jobs one");
@@ -225,6 +234,8 @@ static const way ways[] = {
     {"done and kept, and then deleted", running, keep, "done", false},
     {"dead by its handler", running, bury, NULL, true},
     {"dead as poison", running, take_over, "crashed", true},
+    {"dead as poison, its holder alive", running, crash, "crashed", true},
+    {"cancelled, and crashed", cancelling, crash, "cancelled", false},
     {"dead without a record", ready, claim_without_a_record, NULL, true},
     {"cancelled before it runs", ready, cancel, "cancelled", false},
     {"cancelled, and released", cancelling, release, "cancelled", false},

@@ -34,7 +34,8 @@ static long long ends(const char *id)
 static void i3_a_stale_worker_changes_nothing(void **state)
 {
     static const hf_verdict_op ops[] = {HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE,
-                                        HF_OP_BURY};
+                                        HF_OP_BURY,     HF_OP_KEEP,  HF_OP_REFUSE,
+                                        HF_OP_CRASH};
     char stale[32];
     (void)state;
     enqueue("one");

@@ -77,7 +77,7 @@ static long long most_arguments(const hf_script *script)
 /* So that no script keeps Redis for long: about 1 MiB of records. */
 static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
 {
-    enum { LARGE = 600 << 10, JOBS = 7, FIXED = 7, EACH = 5, AT_A_TIME = 2 };
+    enum { LARGE = 600 << 10, JOBS = 7, FIXED = 7, EACH = 6, AT_A_TIME = 2 };
     static const char line[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\nlatefail";
     static char record[LARGE];
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 30000,

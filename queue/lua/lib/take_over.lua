@@ -1,7 +1,6 @@
 -- take_over.lua - jobs that dead holders left.
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
---- @include "lib/key_crashes.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/max_bytes.lua"
 --- @include "lib/open_writes.lua"
@@ -10,9 +9,8 @@
 --- @include "lib/cancelled.lua"
 --- @include "lib/run_over.lua"
 --- @include "lib/count.lua"
---- @include "lib/uses.lua"
 --- @include "lib/rewrite.lua"
---- @include "lib/date_of.lua"
+--- @include "lib/count_crash.lua"
 
 -- The names of workers that have not been heard of for a lease, the last ones, other than this one and those that a
 -- mark names already. One counts as alive for its lease and 15 s.
@@ -32,39 +30,15 @@ local function gone_workers(worker, mark)
   return #names > 0 and concat(names, ' or ') or 'a worker'
 end
 
--- The number of crashes of a job, and their text.
-local function crashes_of(id)
-  local n, story = string.match(call('HGET', CRASHES, id) or '', '^(%d*)(.*)$')
-  return tonumber(n) or 0, story
-end
-
--- Whether its checkpoint is another one than at its last crash, whose digest it has.
-local function advanced(id)
-  local head, digest, bytes = string.match(call('HGET', CHECKPOINTS, id) or '', '^(%d+ %d+) (%S+) (.*)$')
-  local present = bytes and redis.sha1hex(bytes)
-  if not bytes or present == digest then
-    return false
-  end
-  call('HSET', CHECKPOINTS, id, concat({ head, present, bytes }, ' '))
-  return true
-end
-
--- One crash more for this id. True: it was the last one, and the job is dead. A job that makes progress is
--- not poison: its crash counts as the first.
+-- Whether its holder's death was the last crash, and the job is dead.
 local function crash(id, record, worker, poison, buried)
-  local n, story = crashes_of(id)
-  if advanced(id) then
-    n, story = 0, ''
+  local fatal = count_crash(id, poison, function(story)
+    return gone_workers(worker, story) .. ', lease ended'
+  end)
+  if fatal then
+    put_away(buried, RUNNING, id, record, 'poison', 'its holder died ' .. fatal)
   end
-  local who = gone_workers(worker, story)
-  story = concat({ story, '; ', who, ', lease ended ', date_of(now) })
-  if n + 1 < poison then
-    call('HSET', CRASHES, id, n + 1 .. story)
-    note_use('m', true)
-    return false
-  end
-  put_away(buried, RUNNING, id, record, 'poison', 'its holder died ' .. n + 1 .. ' times' .. story)
-  return true
+  return fatal ~= nil
 end
 
 -- The jobs whose lease was found to be over go to the claim `c`, or else where they belong. Returns how many it
