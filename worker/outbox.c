@@ -87,7 +87,6 @@ void hf_outbox_no_handler(hf_run *run)
              w->id);
     hf_run_set_text(run, text, strlen(text));
     end_run(run, HF_OP_REFUSE);
-    hf_run_report(w, run, "no_handler");
 }
 
 void hf_outbox_release(hf_run *run)
@@ -263,11 +262,37 @@ static bool has_not_run(const batch *b)
     return true;
 }
 
+/* Workers with different types on one queue are no mistake, but each job may come to the
+ * wrong one first: it is told once of each queue. */
+static void report_mix(hf_run *run)
+{
+    hf_worker *w = run->worker;
+    const hf_log_field fields[] = {{.key = "queue", .text = run->served->queue.name},
+                                   {.key = "type", .text = run->record.type}};
+    run->elsewhere = true;
+    if (!run->served->whole->told_mix)
+        hf_report(w, HF_LOG_WARN,
+                  "a queue has jobs of types that only other workers take", fields,
+                  HF_COUNT(fields));
+    run->served->whole->told_mix = true;
+}
+
+/* What Redis has decided about a job without a handler here. */
+static void report_refused(hf_run *run, hf_err code)
+{
+    if (code == HF_EXISTS)
+        report_mix(run);
+    if (code == HF_EXISTS || code == HF_OK)
+        hf_run_report(run->worker, run, "no_handler");
+}
+
 static void on_settled(batch *b, const hf_settled *settled)
 {
     hf_worker *w = b->worker;
     for (size_t i = 0; i < b->n; i++) {
         hf_err code = (hf_err)hf_reply_int(hf_reply_at(settled->codes, i));
+        if (b->op == HF_OP_REFUSE)
+            report_refused(b->runs[i], code);
         if (code == HF_LOST || code == HF_GONE) {
             on_lost(w, b->runs[i]);
         } else if (code == HF_DEAD) {

@@ -30,7 +30,9 @@ static hf_err repair(hf_doctor *d)
 static hf_err look(hf_doctor *d)
 {
     hf_err err = hf_doctor_queues(d);
-    return err == HF_OK ? hf_doctor_workers(d) : err;
+    if (err == HF_OK)
+        err = hf_doctor_workers(d);
+    return err == HF_OK ? hf_doctor_types(d) : err;
 }
 
 static void sum_up(const hf_doctor *d, bool fixed)

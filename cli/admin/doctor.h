@@ -61,5 +61,6 @@ HF_MUSTCHECK hf_err hf_doctor_unreadable(hf_doctor *d, const char *id, hf_err er
 HF_MUSTCHECK hf_err hf_doctor_server(hf_doctor *d);
 HF_MUSTCHECK hf_err hf_doctor_queues(hf_doctor *d);
 HF_MUSTCHECK hf_err hf_doctor_workers(hf_doctor *d); /* after the queues */
+HF_MUSTCHECK hf_err hf_doctor_types(hf_doctor *d);   /* notes, after the workers */
 
 #endif

@@ -41,7 +41,7 @@ local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
   jobs = 'hash', crashes = 'hash',
   cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset', handles = 'hash',
-  done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
+  done = 'zset', kept = 'zset', results = 'hash', expires = 'zset', refused = 'zset',
   cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
   unique = 'hash', windows = 'zset', parked = 'zset',
   progress = 'hash', checkpoint = 'hash', logs = 'hash', readings = 'hash',

@@ -1,5 +1,5 @@
 -- For each of a worker's queues: report that the worker is alive, replace a wake-up that no worker
--- keeps, repair `uses`, read the clock, and find the leases that are over.
+-- keeps, repair `uses`, read the clock, find the leases that are over, and let jobs that were refused go to the front.
 --
 --  KEYS[1..] prefixes    hf:{queue}: of queues on one server
 --  ARGV[1]   worker      its id
@@ -30,6 +30,7 @@
 --- @include "lib/uses_now.lua"
 --- @include "lib/keeping.lua"
 --- @include "lib/wake.lua"
+--- @include "lib/to_front.lua"
 local empty, checked, fault, shortest = 1, 0, nil, ARGV[4] + 0
 local divided, ticks, unknown, readings = {}, {}, {}, {}
 
@@ -69,6 +70,7 @@ local function check(i)
     end_windows(1000)
   end
   mend_uses(m, KEYS[i])
+  to_front()
   if string.find(m.uses, 'c', 1, true) then
     --- @include "lib/take_ticks.lua"
     --- @include "lib/sweep_cron.lua"

@@ -10,7 +10,8 @@
 --  ARGV[6]   patience    a job is dead this many ms after the first refusal since which no live worker of
 --            the queue has a handler for its type
 --  ARGV[7..] id, fence, error for each job, at most 1000; the error is kept in the record
---  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), IS_DEAD, LOST, GONE.
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), EXISTS (put back, and
+--            a live worker of the queue has a handler for its type), IS_DEAD, LOST, GONE.
 --            Sent twice: LOST, and nothing changes.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
@@ -33,6 +34,7 @@
 --- @include "lib/trim_dead.lua"
 --- @include "lib/owned.lua"
 --- @include "lib/has_handler.lua"
+--- @include "lib/to_front.lua"
 if late(ARGV[2]) then
   return { LATE, now }
 end
@@ -40,14 +42,15 @@ local places, codes, lost, unsure = owned(ARGV[1], 7, 3, digits(ARGV[3], 1000))
 local dead_max, dead_age = clamped(ARGV[4], math.huge), clamped(ARGV[5], DELAY_MAX)
 local patience = clamped(ARGV[6], DELAY_MAX)
 
--- A worker that has a handler may be busy. So the job comes back soon, and later each time, for at most
--- 10 s. Of many waiting jobs each waits longer: all together are refused about a thousand times a second.
-local many = call('ZCARD', SCHEDULE) + call('ZCARD', SCHEDULE .. ':h') + call('ZCARD', SCHEDULE .. ':l')
+-- A worker that has a handler is one claim away, or starts in a moment. So the job comes back soon, and later each
+-- time. Of many that were refused each waits longer: all together are refused about a thousand times a second.
+local many = call('ZCARD', refused_key())
+local SOON_MS, AWAY_MS, LONGEST_MS = 250, 5000, 9000
 
 local function wait_ms(head, handled)
   local since = math.max(0, now - (tonumber(head.refused) or now))
-  local longest = math.min(10000, math.max(1000, many))
-  return handled and math.min(longest, math.max(50, floor(since / 4))) or 10000
+  local longest = math.min(LONGEST_MS, math.max(handled and SOON_MS or AWAY_MS, many))
+  return math.min(longest, math.max(50, floor(since / 4)))
 end
 
 open_writes()
@@ -73,11 +76,15 @@ for k = 1, #places do
       call('HSET', JOBS, id, rewrite(record, function(line)
         line.error, line.refused, line.unhandled = text, line.refused or now, unhandled
       end))
-      put_back(id, later(now + wait_ms(head, handled)), uses, false)
+      local due = later(now + wait_ms(head, handled))
+      put_back(id, due, uses, false)
+      goes_to_front(id, due)
+      codes[(i - 4) / 3] = handled and EXISTS or OK
       call('DEL', LOCK .. id)
     end
   end
 end
+to_front()
 count('lost', lost)
 count('unsure', unsure)
 if deaths > 0 then

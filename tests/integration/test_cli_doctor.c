@@ -121,6 +121,39 @@ static void a_queue_without_workers_is_found_and_a_paused_one_noted(void **state
     hf_try_has(fixture->out, "note: default is paused, and 2 jobs wait in it");
 }
 
+static void beat(const char *id, const char *types)
+{
+    char json[256];
+    (void)snprintf(json, sizeof json,
+                   "{\"state\":\"serving\",\"queues\":[\"default\"],\"types\":[%s]}",
+                   types);
+    hf_fixture_command(&fixture->redis, "ZADD hf:{/}:workers 99999999999999 %s", id);
+    hf_fixture_command(&fixture->redis, "SET hf:{/}:worker:%s %s PX 60000", id, json);
+}
+
+static void workers_with_different_types_are_noted(void **state)
+{
+    (void)state;
+    enqueue("later", "--in 1h");
+    beat("w1-1-0", "\"t\",\"mail\"");
+    beat("w2-2-0", "\"mail\",\"t\"");
+    hf_try_run("doctor @", 0);
+    assert_null(strstr(fixture->out, "different types"));
+    beat("w3-3-0", "\"t\",\"mail\",\"report\"");
+    hf_try_run("doctor @", 0);
+    hf_try_has(fixture->out,
+               "note: the workers of default take different types: w3-3-0 takes "
+               "'report', and w1-1-0 does not");
+    beat("w3-3-0", "\"mail\"");
+    hf_try_run("doctor -q default @", 0);
+    hf_try_has(fixture->out, "w1-1-0 takes 't', and w3-3-0 does not");
+    hf_try_run("doctor -q other @", 0);
+    assert_null(strstr(fixture->out, "different types"));
+    beat("w3-3-0", "\"*\"");
+    hf_try_run("doctor @", 0);
+    hf_try_has(fixture->out, "w3-3-0 takes '*', and w1-1-0 does not");
+}
+
 static void schedules_without_workers_are_found_when_they_are_late(void **state)
 {
     (void)state;
@@ -184,6 +217,7 @@ int main(void)
         TEST(of_one_kind_some_are_shown_and_all_are_counted),
         TEST(what_others_wrote_does_not_spoil_the_lines),
         TEST(a_queue_without_workers_is_found_and_a_paused_one_noted),
+        TEST(workers_with_different_types_are_noted),
         TEST(at_a_terminal_it_shows_how_far_it_is),
         TEST(schedules_without_workers_are_found_when_they_are_late),
         TEST(one_queue_may_be_broken_and_the_others_are_looked_at),

@@ -9,7 +9,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 
-enum { SHORT_MS = 40 };
+enum { SHORT_MS = 40, REFUSED_MS = 100 };
 
 static hf_queue_fixture fixture;
 
@@ -713,6 +713,68 @@ static void a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job(void **st
 
 #define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
+/* ---- a worker without its handler ---- */
+
+static void refuse(const char *worker, const char *id)
+{
+    const hf_verdict_args args = {
+        .worker = worker, .dead_max = 10, .dead_age_ms = 1000, .patience_ms = 60000};
+    const hf_verdict_item item = {
+        .id = id, .fence = fixture.fence, .error = {"no handler", 10}};
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_REFUSE, &args, &item),
+                     HF_OK);
+}
+
+static bool waits_at(const char *id, long long score)
+{
+    return hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", id) == score;
+}
+
+/* Three that are due for hours; the first is refused. */
+static void put_backlog(void)
+{
+    for (int i = 0; i < 3; i++) {
+        const char id[] = {(char)('a' + i), '\0'};
+        enqueue(id);
+        hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %d %s", 1000 + i, id);
+    }
+    claim_one("w", 60000, "a");
+    refuse("w", "a");
+    assert_false(waits_at("a", 1000));
+}
+
+/* Behind the backlog it would wait for all of it. */
+static void a_refused_job_comes_back_to_the_front(void **state)
+{
+    (void)state;
+    put_backlog();
+    EVENTUALLY(15000, (hf_queue_fixture_check(&fixture, "w", false) == HF_OK &&
+                       waits_at("a", 1001)));
+    claim_one("w", 60000, "a");
+}
+
+static void another_refusal_brings_it_back_as_well(void **state)
+{
+    (void)state;
+    put_backlog();
+    hf_test_pause_ms(REFUSED_MS);
+    claim_one("w", 60000, "b");
+    refuse("w", "b");
+    assert_true(waits_at("a", 1002));
+}
+
+/* A retry of a person, an edit: it has another score. */
+static void one_that_was_moved_meanwhile_stays_there(void **state)
+{
+    (void)state;
+    put_backlog();
+    hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule 2000 a");
+    hf_test_pause_ms(REFUSED_MS);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    assert_true(waits_at("a", 2000));
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:refused"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -753,6 +815,9 @@ int main(void)
         TEST(what_was_ready_before_the_clock_was_set_back_stays_ready),
         TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),
         TEST(a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job),
+        TEST(a_refused_job_comes_back_to_the_front),
+        TEST(another_refusal_brings_it_back_as_well),
+        TEST(one_that_was_moved_meanwhile_stays_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
@@ -233,7 +234,7 @@ static void a_type_without_a_handler_for_an_hour_ends_in_dead(void **state)
     assert_non_null(strstr(record_of("young"), first));
     assert_non_null(strstr(record_of("new"), "\"unhandled\":"));
     int64_t due_ms = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule new");
-    assert_true(due_ms > hf_queue_fixture_now(&queue) + 5000);
+    assert_true(due_ms < hf_queue_fixture_now(&queue) + 5000);
 }
 
 /* It is busy, or starts next: the job waits for it, and comes back soon. */
@@ -248,12 +249,86 @@ static void no_job_dies_while_a_live_worker_has_a_handler_for_it(void **state)
     put_stranger("old", now - 3601000);
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "debug job job=old") >= 3);
-    assert_int_equal(hf_worker_fixture_said(&worker, "warn job job=old"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "warn job job=old"), 0);
+    assert_int_equal(
+        hf_worker_fixture_said(&worker, "warn a queue has jobs of types that only other "
+                                        "workers take queue=q type=stranger"),
+        1);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead"), 0);
     assert_null(strstr(record_of("old"), "unhandled"));
     int64_t due_ms = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule old");
     assert_true(due_ms < hf_queue_fixture_now(&queue) + 2000);
+}
+
+/* ---- two workers with different types ---- */
+
+/* A job that comes to the wrong worker goes on within 10 s. */
+enum { MIXED = 600, MIXED_WAIT_MS = 10000, HOURS_2_MS = 7200000 };
+
+static atomic_int mixed;
+
+static hf_verdict count_mixed(hf_run *run, void *arg)
+{
+    (void)run;
+    (void)arg;
+    atomic_fetch_add(&mixed, 1);
+    return HF_VERDICT_DONE;
+}
+
+static void start_typed(own *o, const char *type)
+{
+    static const hf_worker_queue queues[] = {{HF_WORKER_QUEUE_INIT, .name = "q"}};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = queues, .n_queues = 1,
+                           .concurrency = 4};
+    opts.server = HF_SERVER(.url = queue.redis.url);
+    assert_int_equal(hf_worker_new(&o->worker, &opts, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle(o->worker, type, 0, count_mixed, NULL, NULL),
+                     HF_OK);
+    assert_int_equal(pthread_create(&o->thread, NULL, run_own, o), 0);
+}
+
+/* Of both types in turns, from a number on; each was due that long ago. */
+static void put_mixed(int from, int n, int64_t ago_ms)
+{
+    static const char *const lines[] = {"{\"type\":\"a\",\"created\":1}\n",
+                                        "{\"type\":\"b\",\"created\":1}\n"};
+    static char ids[MIXED][16];
+    static hf_enqueue_item items[MIXED];
+    int64_t now = hf_queue_fixture_now(&queue);
+    for (int i = 0; i < n; i++) {
+        const char *line = lines[i % 2];
+        snprintf(ids[i], sizeof ids[i], "m%d", from + i);
+        items[i] = (hf_enqueue_item){
+            .id = ids[i], .due_ms = now - ago_ms + i, .record = {line, strlen(line)}};
+    }
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, items, (size_t)n),
+                     HF_OK);
+}
+
+/* In a rolling deploy the second one starts while the first one refuses. */
+static void two_workers_with_different_types_share_a_backlog(void **state)
+{
+    own a, b;
+    (void)state;
+    atomic_store(&mixed, 0);
+    put_mixed(0, MIXED, HOURS_2_MS);
+    start_typed(&a, "a");
+    EVENTUALLY(15000, atomic_load(&mixed) == MIXED / 2);
+    hf_test_pause_ms(2000);
+    uint64_t begin = hf_boot_ns();
+    start_typed(&b, "b");
+    EVENTUALLY(MIXED_WAIT_MS, atomic_load(&mixed) == MIXED);
+    print_message("%d ms\n", (int)((hf_boot_ns() - begin) / HF_MS_NS));
+    for (int i = 0; i < 40; i++) { /* both are idle, and either may be the first */
+        put_mixed(MIXED + 2 * i, 2, 0);
+        EVENTUALLY(MIXED_WAIT_MS, atomic_load(&mixed) == MIXED + 2 * (i + 1));
+    }
+    stop_own(&a);
+    stop_own(&b);
+    assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead"), 0);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- without the connection that waits ---- */
@@ -372,6 +447,7 @@ int main(void)
         CASE(workers_of_a_queue_with_a_rate_take_turns),
         CASE(a_type_without_a_handler_for_an_hour_ends_in_dead),
         CASE(no_job_dies_while_a_live_worker_has_a_handler_for_it),
+        CASE(two_workers_with_different_types_share_a_backlog),
         CASE(jobs_run_though_no_connection_can_wait_for_them),
         CASE(a_worker_with_an_isolated_job_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),

@@ -33,6 +33,7 @@ struct hf_whole {
     unsigned n_shards;    /* as Redis told; 0: it is not divided */
     uint32_t told_shards; /* so many were wanted, and it was logged that they are not */
     bool unserved;        /* it was logged that they cannot be served */
+    bool told_mix;        /* it was logged that it has types of other workers alone */
 };
 
 /* A member of a queue that is served, and what is known of it. */

@@ -271,8 +271,10 @@ void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome)
     HF_ASSERT(n <= HF_COUNT(fields));
     bool ok = !run->lost_logged && (run->op == HF_OP_COMPLETE || run->op == HF_OP_KEEP ||
                                     (run->op == HF_OP_RELEASE && run->error == NULL));
-    bool again = run->op == HF_OP_REFUSE && run->reason == NULL &&
-                 run->record.refused_ms != 0; /* it may come each second */
+    /* It may come again and again. */
+    bool again =
+        run->elsewhere ||
+        (run->op == HF_OP_REFUSE && run->reason == NULL && run->record.refused_ms != 0);
     hf_report(w, again ? HF_LOG_DEBUG : ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
 }
 

@@ -38,6 +38,7 @@ struct hf_run {
     uint32_t timeout_ms;
     hf_run_state state;
     bool ran_before; /* an earlier run may have left something */
+    bool elsewhere; /* another worker has a handler for its type */
     bool isolated, has_retry_in, resent, lost_logged, released;
     bool started;       /* its program; of a C handler begun_ns says it */
     hf_verdict_op op;   /* DECIDED: the verdict to send */
