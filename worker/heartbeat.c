@@ -84,10 +84,8 @@ static void write_json(const hf_worker *w, hf_buf *json)
 static void report_refusal(hf_worker *w, const hf_answer *answer)
 {
     hf_err err = answer->err;
-    if (err == HF_MOVED || err == HF_UNSERVED)
-        hf_site_unserved(w->registry, HF_UNSERVED, answer->detail);
-    if (err == HF_MOVED || err == HF_UNSERVED || err == HF_UNSURE || err == HF_NOSCRIPT ||
-        err == HF_CLOSED || err == HF_CONN || err == HF_TIMEOUT)
+    if (hf_site_unserved(w->registry, err, answer->detail) || err == HF_UNSURE ||
+        err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN || err == HF_TIMEOUT)
         return;
     if (err != HF_OK && err != w->heartbeat->beat_refused)
         hf_report_text(w, HF_LOG_WARN, "Redis refuses the heartbeat", "error",

@@ -100,9 +100,11 @@ static void confirm(renewal *r)
 }
 
 /* It is renewed in a moment, where the queue is served by then. */
-static void note_unserved(hf_site *site)
+static void note_unserved(hf_site *site, hf_err err, const char *words)
 {
     hf_worker *w = site->worker;
+    if (err == HF_MOVED)
+        hf_cluster_moved(w->cluster, site->redis, words);
     pthread_mutex_lock(&w->note_lock);
     site->leases->unserved = true;
     pthread_mutex_unlock(&w->note_lock);
@@ -120,7 +122,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
         hf_site_clock_sample(r->site, settled.now_ms, answer->sent_ns))
         uv_async_send(&r->site->worker->async);
     if (err == HF_MOVED || err == HF_UNSERVED)
-        note_unserved(r->site);
+        note_unserved(r->site, err, answer->detail);
     if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
@@ -442,7 +444,7 @@ void hf_leases_report(hf_site *site)
     if (is_back)
         watch->outage = (hf_outage){HF_OK, 0};
     if (unserved || err != HF_OK)
-        hf_site_unserved(site, HF_UNSERVED, detail);
+        (void)hf_site_unserved(site, HF_UNSERVED, detail);
     if (confirm_err != HF_OK)
         hf_site_confirm_report(site, confirm_err, confirm_detail);
 }

@@ -378,8 +378,10 @@ static bool keep_locks(batch *b)
     bool sent = hf_op_renew(site->client, &b->served->queue, &args, items, n, 0,
                             on_locks_kept, b) == HF_OK;
     hf_notes_taken_free(&taken);
-    if (sent)
+    if (sent) {
+        b->site = site; /* the queue may have moved since the verdicts were sent */
         outbox_of(b->served)->sending[b->op] = true;
+    }
     return sent;
 }
 

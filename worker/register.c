@@ -25,9 +25,15 @@
 
 /* ---- its name, its shards, its limits ---- */
 
-static void on_registered(const hf_answer *answer, void *arg)
+static void on_registered(const hf_answer *answer, hf_served *served)
 {
-    hf_queue_registered(arg, answer->err, answer->detail);
+    hf_queue_registered(served, served->site, answer->err, answer->detail);
+}
+
+static void on_named(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    hf_queue_registered(served, served->worker->registry, answer->err, answer->detail);
 }
 
 static void on_limits(const hf_answer *answer, void *arg)
@@ -35,7 +41,7 @@ static void on_limits(const hf_answer *answer, void *arg)
     hf_served *served = arg;
     hf_whole *whole = served->whole;
     char rate[HF_RATE_SIZE];
-    hf_queue_registered(served, answer->err, answer->detail);
+    on_registered(answer, served);
     if (answer->err == HF_SHARDED)
         (void)hf_shards_learn(served, answer->detail);
     if (answer->err != HF_OK || !whole->new_limits || hf_queue_is(served, HF_Q_GONE))
@@ -70,7 +76,7 @@ static hf_err send_name(hf_served *served)
     if (served != served->whole->members)
         return HF_OK;
     if (hf_site_ready(registry))
-        err = hf_op_register(registry->client, &served->queue, on_registered, served);
+        err = hf_op_register(registry->client, &served->queue, on_named, served);
     served->requests += err == HF_OK ? 1 : 0;
     return err;
 }
@@ -93,7 +99,7 @@ static void on_present(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
     served->registration.present = answer->err == HF_OK;
-    hf_queue_registered(served, answer->err, answer->detail);
+    on_registered(answer, served);
 }
 
 static hf_err send_present(hf_served *served)
@@ -161,7 +167,7 @@ static char *text_of(const hf_served *served)
 /* Of a queue with shards its first claim learns them, and then they are told. */
 static void on_deaths(const hf_answer *answer, void *arg)
 {
-    hf_queue_registered(arg, answer->err, answer->detail);
+    on_registered(answer, arg);
 }
 
 static hf_err send_deaths(hf_served *served)

@@ -235,7 +235,7 @@ static void on_put(const hf_answer *answer, void *arg)
     } else { /* the last one tells the fate of all: each of them would be sent again */
         err = served->registration.puts_err;
         served->registration.puts_err = HF_OK;
-        hf_queue_registered(served, err, answer->detail);
+        hf_queue_registered(served, served->site, err, answer->detail);
     }
     if (written)
         report_written(served, call->id);
@@ -345,7 +345,8 @@ static void on_ticked(const hf_answer *answer, void *arg)
     if (err == HF_NOSCRIPT ||
         (err == HF_OK && (more || served->registration.reckon_again)))
         ask_due(served);
-    else if (err != HF_OK && err != HF_UNSURE)
+    else if (!hf_site_unserved(served->site, err, answer->detail) && err != HF_OK &&
+             err != HF_UNSURE)
         report_refused(served, answer->detail);
 }
 
@@ -470,11 +471,13 @@ static void on_due(const hf_answer *answer, void *arg)
     served->registration.reckoning = false;
     if (served->worker->phase == HF_ENDED)
         return;
-    if (err == HF_NOSCRIPT)
+    if (err == HF_NOSCRIPT) {
         ask_due(served);
-    else if (err == HF_OK) { /* else a worker is woken for them again */
+    } else if (err == HF_OK) {
         report_held(served, &due);
         reckon(served, &due);
+    } else { /* a worker is woken for them again */
+        (void)hf_site_unserved(served->site, err, answer->detail);
     }
 }
 

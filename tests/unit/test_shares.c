@@ -36,6 +36,7 @@ enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
 static hf_worker w;
 static hf_queues queues;
 static hf_site site, elsewhere;
+static hf_site *moved_at; /* that has said so last; NULL: it has not */
 static hf_bundle bundle;
 static hf_server redis;
 static hf_runner runner;
@@ -273,7 +274,6 @@ NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
 NOTHING(hf_threads_allow, hf_threads *threads, uint32_t n)
 NOTHING(hf_threads_running, hf_threads *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_client_flush, hf_client *client)
-NOTHING(hf_site_unserved, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_watchdog_verify, hf_watchdog *watchdog)
 NOTHING(hf_site_pause, hf_site *at, hf_err err)
 NOTHING(hf_leader_expect, hf_worker *worker)
@@ -312,6 +312,12 @@ NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
 hf_err hf_result_set(hf_run *run, const void *bytes, size_t len, bool is_json)
 {
     return HF_OK;
+}
+
+bool hf_site_unserved(hf_site *at, hf_err err, const char *detail)
+{
+    moved_at = err == HF_MOVED && strcmp(detail, "words") == 0 ? at : NULL;
+    return moved_at != NULL;
 }
 
 bool hf_shards_learn(hf_served *served, const char *words)
@@ -833,6 +839,47 @@ static void members_have_even_shares(void **state)
         assert_in_range(begun[i], 1800, 2200);
 }
 
+/* ---- sites ---- */
+
+/* The queue has moved before the answer came. */
+static void an_answer_is_credited_to_the_site_that_gave_it(void **state)
+{
+    (void)state;
+    hf_claim_pump(&w);
+    site.refused = elsewhere.refused = HF_REDIS;
+    slots[A].site = &elsewhere;
+    answer(A, 0);
+    assert_int_equal(site.refused, HF_OK);
+    assert_int_equal(elsewhere.refused, HF_REDIS);
+}
+
+/* The registry may be on another node than the queue. */
+static void a_refused_registration_corrects_the_table(void **state)
+{
+    (void)state;
+    slots[A].requests = 1;
+    slots[A].registration.done = true;
+    hf_queue_registered(&slots[A], &elsewhere, HF_MOVED, "words");
+    assert_ptr_equal(moved_at, &elsewhere);
+    assert_false(slots[A].registration.done);
+}
+
+/* A is answered in the same round in which B was found to be divided, for example. */
+static void no_claim_leaves_before_what_has_to_be_registered(void **state)
+{
+    (void)state;
+    slots[B].state = slots[C].state = HF_Q_IDLE;
+    trip_ns = 1000000;
+    hf_claim_pump(&w);
+    slots[B].state = HF_Q_UNKNOWN;
+    site.register_due = true;
+    answer(A, 1);
+    assert_int_equal(slots[B].state, HF_Q_UNKNOWN);
+    site.register_due = false; /* the next turn begins with it */
+    hf_claim_pump(&w);
+    assert_true(is_claimed(B));
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -855,6 +902,9 @@ int main(void)
         CASE(no_small_claim_leaves_beside_a_large_one),
         CASE(members_have_even_shares),
         CASE(members_of_claims_of_two_sizes_have_even_shares),
+        CASE(an_answer_is_credited_to_the_site_that_gave_it),
+        CASE(a_refused_registration_corrects_the_table),
+        CASE(no_claim_leaves_before_what_has_to_be_registered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

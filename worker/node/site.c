@@ -79,16 +79,19 @@ void hf_site_count_no_crash(hf_site *site)
     site->no_crash_until_ns = hf_boot_ns() + 3 * site->worker->opts.lease_ms * HF_MS_NS;
 }
 
-void hf_site_unserved(hf_site *site, hf_err err, const char *detail)
+bool hf_site_unserved(hf_site *site, hf_err err, const char *detail)
 {
     hf_worker *w = site->worker;
+    if (err != HF_MOVED && err != HF_UNSERVED)
+        return false;
     if (w->phase == HF_ENDED)
-        return;
+        return true;
     if (err == HF_MOVED)
         hf_cluster_moved(w->cluster, site->redis, detail);
     else
         hf_cluster_doubt(w->cluster);
     w->reroute = true;
+    return true;
 }
 
 /* ---- its clock ---- */

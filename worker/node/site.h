@@ -76,9 +76,9 @@ void hf_site_note_life(hf_site *site);
 /* Logs the commands that it does not permit, each once. */
 void hf_site_report_lacks(hf_site *site);
 
-/* A node of a cluster has answered that it does not have a slot, or not now: nothing
- * happened. */
-void hf_site_unserved(hf_site *site, hf_err err, const char *detail);
+/* True: a node of a cluster has answered with these words that it does not have a slot,
+ * or not now. Nothing happened there, and the queues look for their sites again. */
+bool hf_site_unserved(hf_site *site, hf_err err, const char *detail);
 
 /* ---- its clock ---- */
 

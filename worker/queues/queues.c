@@ -73,9 +73,8 @@ static void report_fault(const hf_served *served, const char *what, const char *
 
 /* Nodes may send a request to each other: only the first answer of that kind is followed
  * at once. */
-static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char *detail)
+static bool is_unserved(hf_served *served, hf_err err, const char *detail)
 {
-    hf_site_unserved(site, err, detail);
     if (err == HF_MOVED && served->backoff.moves++ == 0)
         return false;
     if (served->backoff.refused != HF_UNSERVED)
@@ -86,8 +85,8 @@ static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char
 
 bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail)
 {
-    if (err == HF_MOVED || err == HF_UNSERVED)
-        return is_unserved(served, site, err, detail);
+    if (hf_site_unserved(site, err, detail))
+        return is_unserved(served, err, detail);
     bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
     if (!because_of_it || hf_server_now(site->redis) == 0) {
         hf_site_refused(site, err, detail);
@@ -110,11 +109,13 @@ bool hf_queue_is_waited_for(const hf_served *served)
     return false;
 }
 
+/* The queue may have moved since it was asked. */
 static void note_answer(hf_served *served)
 {
-    HF_ASSERT(served->site != NULL && served->bundle != NULL); /* it was asked */
-    served->site->refused = served->backoff.refused = HF_OK;
-    hf_server_accepted(served->site->redis);
+    hf_site *asked = served->claim.site;
+    HF_ASSERT(asked != NULL && served->bundle != NULL);
+    asked->refused = served->backoff.refused = HF_OK;
+    hf_server_accepted(asked->redis);
     served->backoff.ms = 0;
     served->backoff.moves = 0;
     if (served->bundle->blocked && !hf_queue_is(served, HF_Q_GONE) &&
@@ -162,11 +163,11 @@ void hf_queue_refund(hf_served *served, uint32_t n)
 
 /* A registration or limits that could not be written are written after the next check or
  * reconnect; at once, if Redis only did not know the script. */
-void hf_queue_registered(hf_served *served, hf_err err, const char *detail)
+void hf_queue_registered(hf_served *served, hf_site *asked, hf_err err,
+                         const char *detail)
 {
     served->requests--;
-    if (err == HF_MOVED || err == HF_UNSERVED)
-        hf_site_unserved(served->site, HF_UNSERVED, detail);
+    (void)hf_site_unserved(asked, err, detail);
     if (err != HF_OK && err != HF_SHARDED)
         served->registration.done = false;
     if (err == HF_NOSCRIPT)

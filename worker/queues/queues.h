@@ -129,7 +129,8 @@ bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *
 /* A request that tells Redis of the queue was answered. What could not be written is
  * written after the next check or reconnect; at once, if Redis only did not know the
  * script. */
-void hf_queue_registered(hf_served *served, hf_err err, const char *detail);
+void hf_queue_registered(hf_served *served, hf_site *asked, hf_err err,
+                         const char *detail);
 
 /* So many jobs of it that were asked for did not come, or did not start: its queue may
  * have others for them. */

@@ -186,7 +186,7 @@ static void on_divided(const hf_answer *answer, void *arg)
     hf_divided divided;
     char why[HF_DETAIL_SIZE];
     hf_err err = hf_divided_read(answer, &divided);
-    hf_queue_registered(served, err, answer->detail);
+    hf_queue_registered(served, served->site, err, answer->detail);
     if (err != HF_OK || served->worker->phase == HF_ENDED)
         return;
     if (divided.shards.n != 0)

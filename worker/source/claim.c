@@ -542,13 +542,15 @@ static bool any_eager(const hf_worker *w)
     return false;
 }
 
-/* False: there is none. */
+/* What Redis has to be told of queues first, such as the limits of new shards, leaves at
+ * the begin of the next turn. False: there is none. */
 static bool find_claimable_sites(hf_worker *w)
 {
     bool any = false;
     for (size_t i = 0; i < w->n_sites; i++) {
         hf_site *site = w->sites[i];
-        site->claimable = hf_site_serves(site) && hf_site_can_ask(site);
+        site->claimable =
+            hf_site_serves(site) && hf_site_can_ask(site) && !site->register_due;
         any = any || site->claimable;
     }
     return any;
