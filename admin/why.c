@@ -107,6 +107,8 @@ static void count_worker(const hf_worker_info *worker, void *arg)
         !names(worker->queues, worker->n_queues, asked->job.queue))
         return;
     why->workers++;
+    for (size_t i = 0; i < worker->n_pools; i++)
+        why->pools_down += strcmp(worker->pools[i].state, "down") == 0 ? 1 : 0;
     if (!takes(worker, asked->job.type))
         return;
     why->workers_for_type++;

@@ -22,7 +22,8 @@ enum {
     PAGE = 1000,
     CURSOR_SIZE = 24,
     WORKERS_MAX = 100000,
-    NAMES_MAX = 1000,      /* of queues or types that one tells */
+    NAMES_MAX = 1000, /* of queues or types that one tells */
+    POOLS_MAX = 64,
     BEAT_HOLDS_MS = 30000, /* docs/keys.md */
 };
 
@@ -174,6 +175,23 @@ static void split_id(hf_worker_info *info)
     info->pid = strtoll(pid, NULL, 10);
 }
 
+static size_t take_pools(hf_worker_pool_info pools[POOLS_MAX], json_t *list)
+{
+    size_t n = 0;
+    for (; n < json_array_size(list) && n < POOLS_MAX; n++) {
+        json_t *one = json_array_get(list, n);
+        hf_worker_pool_info *pool = &pools[n];
+        *pool = (hf_worker_pool_info){.size = sizeof *pool};
+        take_text(pool->name, sizeof pool->name, json_object_get(one, "name"));
+        take_text(pool->state, sizeof pool->state, json_object_get(one, "state"));
+        pool->processes = take_count(one, "processes");
+        pool->slots = take_count(one, "slots");
+        pool->running = take_count(one, "running");
+        pool->memory = take_int(one, "memory");
+    }
+    return n;
+}
+
 static void begin(hf_worker_info *info, const roster *r, const entry *e)
 {
     *info = (hf_worker_info){.size = sizeof *info,
@@ -188,6 +206,7 @@ static void tell_heard(roster *r, const entry *e, hf_bytes heartbeat)
 {
     hf_worker_info info;
     const char *queues[NAMES_MAX], *types[NAMES_MAX];
+    hf_worker_pool_info pools[POOLS_MAX];
     json_t *root = json_loadb(heartbeat.ptr, heartbeat.len, 0, NULL);
     json_t *listed = json_object_get(root, "types");
     begin(&info, r, e);
@@ -207,6 +226,8 @@ static void tell_heard(roster *r, const entry *e, hf_bytes heartbeat)
         json_is_array(listed) && !json_is_true(json_object_get(root, "types_cut"));
     info.queues = queues;
     info.types = types;
+    info.n_pools = take_pools(pools, json_object_get(root, "pools"));
+    info.pools = pools;
     r->cb(&info, r->arg);
     json_decref(root);
 }

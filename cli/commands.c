@@ -512,8 +512,10 @@ static const hf_command commands[] = {
      .section = "workers",
      .help = "list the live workers, and the silent ones",
      .more = "A worker is silent if its heartbeats stopped and it did not sign off. "
-             "RUNNING shows the slots in use of all slots, at the time of "
-             "HEARD; a worker reports every 10 s.",
+             "RUNNING shows the slots in use of all slots, those of its pools "
+             "too, at the time of "
+             "HEARD; a worker reports every 10 s. STATE is `pool down` while a pool "
+             "has no process that takes jobs, and `starting` before it has one.",
      .examples = "holdfast worker list\n"
                  "holdfast worker list --all --json"},
     {.name = "check",

@@ -24,6 +24,7 @@ enum {
     HF_CONFIG_PARTS_MAX = 128, /* queues, and shards of them */
     HF_CONFIG_SHARDED_NAME_MAX = 120,
     HF_CONFIG_HANDLERS_MAX = 1000,
+    HF_CONFIG_TYPES_MAX = 1000, /* of one pool */
     HF_CONFIG_SCHEDULES_MAX = 1000,
     HF_CONFIG_WORDS_MAX = 256 /* entries of one list of words */
 };
@@ -43,12 +44,15 @@ typedef struct hf_config_queue {
     char *on_dead; /* NULL: none */
 } hf_config_queue;
 
+/* A program for each job (`exec`), or one that lives for many (`pool`). */
 typedef struct hf_config_handler {
-    char *type;
-    char **exec;        /* ends with NULL */
+    char *type;         /* NULL: of a pool */
+    char **exec;        /* ends with NULL; NULL: a pool */
+    char **pool;        /* ends with NULL; NULL: a program for each job */
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
-    char **env;            /* ends with NULL; NULL: none */
+    char **env; /* ends with NULL; NULL: none, or all */
+    bool env_all;
     char *cwd;             /* NULL: the worker's */
     int64_t max_attempts;  /* 0: that of `retry` */
     int64_t keep_ms;       /* 0: not at all */
@@ -56,6 +60,11 @@ typedef struct hf_config_handler {
     int64_t logs;          /* 0: no, 1: yes */
     int64_t result_stdout; /* as `logs` */
     char *on_dead;         /* NULL: the queue's */
+    /* of a pool; 0: as hf_pool says, but for idle_ms: never */
+    int64_t processes, parallel, start_timeout_ms;
+    int64_t max_jobs, max_age_ms, max_rss, idle_ms;
+    hf_pool_type *types; /* owned, with their text */
+    size_t n_types;
 } hf_config_handler;
 
 typedef struct hf_config_schedule {
@@ -118,7 +127,9 @@ void hf_config_fill_server(const hf_config *config, hf_server_opts *out);
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out);
 void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out);
 void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *out);
+/* A handler with `exec`; one with `pool`. */
 void hf_config_fill_program(const hf_config_handler *handler, hf_program *out);
+void hf_config_fill_pool(const hf_config_handler *handler, hf_pool *out);
 
 /* Writes the reference of all keys as a Markdown table into `text`, which is allocated,
  * owned by the caller and ended with free(). HF_NOMEM. */

@@ -83,6 +83,14 @@ hf_err hf_config_load(hf_config **out, const char *path,
     return err;
 }
 
+static void free_handler(hf_config_handler *handler)
+{
+    for (size_t i = 0; i < handler->n_types; i++)
+        hf_value_free_all(HF_IN_POOL_TYPE, &handler->types[i]);
+    free(handler->types);
+    hf_value_free_all(HF_IN_HANDLER, handler);
+}
+
 void hf_config_free(hf_config *config)
 {
     if (config == NULL)
@@ -90,7 +98,7 @@ void hf_config_free(hf_config *config)
     for (size_t i = 0; i < config->n_queues; i++)
         hf_value_free_all(HF_IN_QUEUE, &config->queues[i]);
     for (size_t i = 0; i < config->n_handlers; i++)
-        hf_value_free_all(HF_IN_HANDLER, &config->handlers[i]);
+        free_handler(&config->handlers[i]);
     for (size_t i = 0; i < config->n_schedules; i++)
         hf_value_free_all(HF_IN_SCHEDULE, &config->schedules[i]);
     free(config->schedules);
@@ -189,6 +197,14 @@ void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *ou
     };
 }
 
+/* Zero would mean the default there. */
+static int64_t keep_of(const hf_config_handler *handler)
+{
+    if (!handler->has_keep)
+        return 0;
+    return handler->keep_ms == 0 ? HF_KEEP_NONE : handler->keep_ms;
+}
+
 void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
 {
     *out = (hf_program){
@@ -200,11 +216,36 @@ void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
         .timeout_ms = (uint32_t)handler->timeout_ms,
         .grace_ms = (uint32_t)handler->grace_ms,
         .max_attempts = (uint32_t)handler->max_attempts,
-        .keep_ms = !handler->has_keep      ? 0
-                   : handler->keep_ms == 0 ? HF_KEEP_NONE
-                                           : handler->keep_ms,
+        .keep_ms = keep_of(handler),
         .logs = handler->logs != 0,
         .result_stdout = handler->result_stdout != 0,
+        .env_all = handler->env_all,
         .on_dead = handler->on_dead,
+    };
+}
+
+void hf_config_fill_pool(const hf_config_handler *handler, hf_pool *out)
+{
+    *out = (hf_pool){
+        HF_POOL_INIT,
+        .argv = (const char *const *)handler->pool,
+        .env = (const char *const *)handler->env,
+        .cwd = handler->cwd,
+        .processes = (uint32_t)handler->processes,
+        .parallel = (uint32_t)handler->parallel,
+        .start_timeout_ms = (uint32_t)handler->start_timeout_ms,
+        .grace_ms = (uint32_t)handler->grace_ms,
+        .max_jobs = (uint64_t)handler->max_jobs,
+        .max_age_ms = handler->max_age_ms,
+        .max_rss = handler->max_rss,
+        .idle_ms = handler->idle_ms == 0 ? HF_IDLE_NEVER : handler->idle_ms,
+        .types = handler->types,
+        .n_types = handler->n_types,
+        .timeout_ms = (uint32_t)handler->timeout_ms,
+        .max_attempts = (uint32_t)handler->max_attempts,
+        .keep_ms = keep_of(handler),
+        .on_dead = handler->on_dead,
+        .env_all = handler->env_all,
+        .logs = handler->logs != 0,
     };
 }

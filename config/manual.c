@@ -92,13 +92,16 @@ void hf_config_manual(FILE *file)
           ".SH DESCRIPTION\n",
           file);
     hf_roff_put(file, description);
-    fputs("\n.SH KEYS\nA list is marked by [].\n", file);
+    fputs("\n.SH KEYS\nA list is marked by []. TYPE stands for the name of a type.\n",
+          file);
     for (size_t i = 0; i < n; i++) {
         fputs(".TP\n\\fB", file);
         hf_roff_put(file, keys[i].path);
         fputs("\\fR", file);
         put_facts(file, &keys[i]);
         put_help(file, keys[i].help);
+        if (keys[i].beside != NULL)
+            fprintf(file, "; only beside \\fB%s\\fR", keys[i].beside);
         fputc('\n', file);
     }
     fputs(".SH FILES\n.TP\n.I /etc/holdfast/NAME.yaml\n"

@@ -25,6 +25,7 @@ typedef struct reader {
 } reader;
 
 static hf_err read_mapping(reader *r, yaml_node_t *node, const char *path, void *base);
+static hf_err check_once(reader *r, yaml_node_t *mapping, const yaml_node_pair_t *pair);
 
 /* ---- nodes ---- */
 
@@ -48,6 +49,12 @@ static yaml_node_t *value_of(reader *r, yaml_node_t *mapping, const char *name)
             return node_at(r, pair->value);
     }
     return NULL;
+}
+
+/* The k-th key of a mapping. */
+static const yaml_node_t *key_at(reader *r, yaml_node_t *mapping, size_t k)
+{
+    return node_at(r, mapping->data.mapping.pairs.start[k].key);
 }
 
 static bool is_plain(const yaml_node_t *node)
@@ -197,10 +204,10 @@ static hf_err read_words(reader *r, const hf_key *key, yaml_node_t *node, void *
 /* ---- lists of mappings ---- */
 
 typedef struct list_kind {
-    const char *path; /* of an entry */
-    const char *what; /* an entry, for people */
-    const char
-        *unique; /* the key that tells entries apart, the first member of the struct */
+    const char *path;   /* of an entry */
+    const char *what;   /* an entry, for people */
+    const char *unique; /* the key that tells entries apart, the first member of the
+                           struct; NULL: none does */
     hf_key_owner owner;
     size_t size;
 } list_kind;
@@ -209,7 +216,7 @@ static const list_kind queue_list = {"queues[]", "queue", "name", HF_IN_QUEUE,
                                      sizeof(hf_config_queue)};
 static const list_kind schedule_list = {"schedules[]", "schedule", "id", HF_IN_SCHEDULE,
                                         sizeof(hf_config_schedule)};
-static const list_kind handler_list = {"handlers[]", "type", "type", HF_IN_HANDLER,
+static const list_kind handler_list = {"handlers[]", "handler", NULL, HF_IN_HANDLER,
                                        sizeof(hf_config_handler)};
 
 static char *entry_name(const list_kind *kind, char *items, size_t i)
@@ -257,7 +264,7 @@ static hf_err read_list(reader *r, const hf_key *key, const list_kind *kind,
         if (err == HF_OK)
             err =
                 read_mapping(r, node_at(r, start[i]), kind->path, array + i * kind->size);
-        if (err == HF_OK)
+        if (err == HF_OK && kind->unique != NULL)
             err = check_unique(r, kind, node, array, i);
     }
     return err;
@@ -313,14 +320,139 @@ static hf_err read_queues(reader *r, const hf_key *key, yaml_node_t *node)
     return err;
 }
 
+/* ---- handlers, and the types of pools ---- */
+
+static bool is_all(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE && strcmp(scalar_text(node), "all") == 0;
+}
+
+/* Options that are named with 0 are not those that are not named. */
+static void take_zeros(reader *r, hf_pool_type *type, yaml_node_t *options)
+{
+    type->size = sizeof *type;
+    if (value_of(r, options, "timeout") != NULL && type->timeout_ms == 0)
+        type->timeout_ms = HF_TIMEOUT_NONE;
+    if (value_of(r, options, "keep") != NULL && type->keep_ms == 0)
+        type->keep_ms = HF_KEEP_NONE;
+}
+
+/* A mapping from types to options. The array belongs to the handler from the start: a
+ * half-read one is freed like a whole one. */
+static hf_err read_types(reader *r, const hf_key *key, yaml_node_t *node,
+                         hf_config_handler *handler)
+{
+    static const char path[] = "handlers[].types.TYPE";
+    const hf_key *name_key = hf_schema_find("handlers[].types", "TYPE", 4);
+    if (node->type != YAML_MAPPING_NODE)
+        return bad_value(r, key, node, NULL);
+    yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+    long n = node->data.mapping.pairs.top - pair;
+    if (n > key->max)
+        return bad_value(r, key, node, "more");
+    handler->types = calloc((size_t)n + 1, sizeof *handler->types);
+    hf_err err = handler->types == NULL ? HF_NOMEM : HF_OK;
+    for (; err == HF_OK && pair < node->data.mapping.pairs.top; pair++) {
+        yaml_node_t *options = node_at(r, pair->value);
+        hf_pool_type *type = &handler->types[handler->n_types++];
+        err = read_scalar(r, name_key, node_at(r, pair->key), type);
+        if (err == HF_OK)
+            err = check_once(r, node, pair);
+        if (err == HF_OK)
+            err = read_mapping(r, options, path, type);
+        if (err == HF_OK)
+            take_zeros(r, type, options);
+    }
+    return err;
+}
+
+/* A key of programs for each job stands in no pool, and the other way round. */
+static hf_err check_beside(reader *r, yaml_node_t *entry)
+{
+    char expected[HF_SHOWN_SIZE];
+    yaml_node_pair_t *pair = entry->data.mapping.pairs.start;
+    for (; pair < entry->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *name = node_at(r, pair->key);
+        const hf_key *key =
+            hf_schema_find("handlers[]", scalar_text(name), name->data.scalar.length);
+        if (key->beside == NULL || value_of(r, entry, key->beside) != NULL)
+            continue;
+        snprintf(expected, sizeof expected, "'%s' only beside '%s'", scalar_text(name),
+                 key->beside);
+        return hf_fault_at(&r->fault, name->start_mark, expected, "it beside '%s'",
+                           value_of(r, entry, "pool") != NULL ? "pool" : "exec");
+    }
+    return HF_OK;
+}
+
+static hf_err check_handler(reader *r, yaml_node_t *entry)
+{
+    const yaml_node_t *exec = value_of(r, entry, "exec"),
+                      *pool = value_of(r, entry, "pool");
+    if (exec == NULL && pool == NULL)
+        return hf_fault_at(&r->fault, entry->start_mark,
+                           "'exec' or 'pool' in 'handlers[]'", "none");
+    if (exec != NULL && pool != NULL)
+        return hf_fault_at(&r->fault, pool->start_mark, "either exec or pool", "both");
+    return check_beside(r, entry);
+}
+
+/* The key that names a type first, among the first n handlers: as their type, or in their
+ * types. NULL: none does. */
+static const yaml_node_t *named_before(reader *r, yaml_node_t *list, size_t n,
+                                       const char *type)
+{
+    for (size_t i = 0; i < n; i++) {
+        const hf_config_handler *handler = &r->config->handlers[i];
+        yaml_node_t *entry = node_at(r, list->data.sequence.items.start[i]);
+        if (handler->type != NULL && strcmp(handler->type, type) == 0)
+            return value_of(r, entry, "type");
+        for (size_t k = 0; k < handler->n_types; k++)
+            if (strcmp(handler->types[k].type, type) == 0)
+                return key_at(r, value_of(r, entry, "types"), k);
+    }
+    return NULL;
+}
+
+/* Each type has one handler. */
+static hf_err check_types(reader *r, yaml_node_t *list, size_t i)
+{
+    char shown[HF_SHOWN_SIZE];
+    const hf_config_handler *handler = &r->config->handlers[i];
+    yaml_node_t *entry = node_at(r, list->data.sequence.items.start[i]);
+    size_t n = handler->type != NULL ? 1 : handler->n_types;
+    for (size_t k = 0; k < n; k++) {
+        const char *type = handler->type != NULL ? handler->type : handler->types[k].type;
+        const yaml_node_t *again = handler->type != NULL
+                                       ? value_of(r, entry, "type")
+                                       : key_at(r, value_of(r, entry, "types"), k);
+        const yaml_node_t *first = named_before(r, list, i, type);
+        if (first != NULL)
+            return hf_fault_at(&r->fault, again->start_mark, "each type once",
+                               "%s again (first on line %zu)",
+                               hf_fault_node(again, shown), first->start_mark.line + 1);
+    }
+    return HF_OK;
+}
+
 static hf_err read_handlers(reader *r, const hf_key *key, yaml_node_t *node)
 {
     void *items = NULL;
+    size_t pools = 0;
     hf_err err = read_list(r, key, &handler_list, node, &items, &r->config->n_handlers);
     r->config->handlers = items;
     for (size_t i = 0; err == HF_OK && i < r->config->n_handlers; i++) {
+        hf_config_handler *handler = &r->config->handlers[i];
         yaml_node_t *entry = node_at(r, node->data.sequence.items.start[i]);
-        r->config->handlers[i].has_keep = value_of(r, entry, "keep") != NULL;
+        const yaml_node_t *env = value_of(r, entry, "env");
+        handler->has_keep = value_of(r, entry, "keep") != NULL;
+        handler->env_all = env != NULL && is_all(env);
+        err = check_handler(r, entry);
+        if (err == HF_OK)
+            err = check_types(r, node, i);
+        pools += handler->pool != NULL ? 1 : 0;
+        if (err == HF_OK && pools > HF_POOLS_MAX)
+            err = hf_fault_at(&r->fault, entry->start_mark, "at most 64 pools", "more");
     }
     return err;
 }
@@ -399,12 +531,15 @@ static hf_err read_value(reader *r, const hf_key *key, yaml_node_t *node, void *
         return read_queues(r, key, node);
     case HF_KEY_HANDLERS:
         return read_handlers(r, key, node);
+    case HF_KEY_TYPES:
+        return read_types(r, key, node, base);
     case HF_KEY_SCHEDULES:
         return read_schedules(r, key, node);
     case HF_KEY_WORDS:
     case HF_KEY_PLACES:
-    case HF_KEY_ENV:
         return read_words(r, key, node, base);
+    case HF_KEY_ENV: /* the owner sees the word */
+        return is_all(node) ? HF_OK : read_words(r, key, node, base);
     default:
         return read_scalar(r, key, node, base);
     }
@@ -433,7 +568,9 @@ static hf_err check_required(reader *r, yaml_node_t *node, const char *path)
     const hf_key *keys = hf_schema(&n);
     for (size_t i = 0; i < n; i++) {
         const char *child = hf_schema_child(&keys[i], path);
-        if (child == NULL || !keys[i].required || value_of(r, node, child) != NULL)
+        const char *beside = keys[i].beside;
+        if (child == NULL || !keys[i].required || value_of(r, node, child) != NULL ||
+            (beside != NULL && value_of(r, node, beside) == NULL))
             continue;
         snprintf(expected, sizeof expected, "'%s' in '%s'", child, path);
         return hf_fault_at(&r->fault, node->start_mark, expected, "none");

@@ -14,6 +14,7 @@ const char *hf_key_type_name(hf_key_type type)
         [HF_KEY_QUEUES] = "list of mappings",
         [HF_KEY_TEXT] = "text",
         [HF_KEY_HANDLERS] = "list of mappings",
+        [HF_KEY_TYPES] = "mapping of types",
         [HF_KEY_SCHEDULES] = "list of mappings",
         [HF_KEY_CRON] = "cron expression",
         [HF_KEY_ZONE] = "time zone",
@@ -22,7 +23,7 @@ const char *hf_key_type_name(hf_key_type type)
         [HF_KEY_JOB_TYPE] = "name or `*`",
         [HF_KEY_URL] = "URL",
         [HF_KEY_WORDS] = "list of text",
-        [HF_KEY_ENV] = "list of names",
+        [HF_KEY_ENV] = "list of names, or `all`",
         [HF_KEY_INTEGER] = "integer",
         [HF_KEY_DURATION] = "duration",
         [HF_KEY_SIZE] = "size",
@@ -43,11 +44,10 @@ static void add_row(const hf_key *key, hf_buf *out)
     hf_buf_text(out, " | ");
     hf_value_range(key, out);
     bool whole = key->type == HF_KEY_MAPPING;
-    hf_buf_printf(out, " | %s | %s |\n",
-                  whole         ? ""
-                  : key->reload ? "yes"
-                                : "no",
-                  key->help);
+    hf_buf_printf(out, " | %s | %s", whole ? "" : key->reload ? "yes" : "no", key->help);
+    if (key->beside != NULL)
+        hf_buf_printf(out, "; only beside `%s`", key->beside);
+    hf_buf_text(out, " |\n");
 }
 
 hf_err hf_config_reference(char **text)

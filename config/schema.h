@@ -12,6 +12,7 @@ typedef enum hf_key_type {
     HF_KEY_MAPPING,   /* keys below it; nothing is stored */
     HF_KEY_QUEUES,    /* a list of mappings: hf_config_queue */
     HF_KEY_HANDLERS,  /* a list of mappings: hf_config_handler */
+    HF_KEY_TYPES,     /* a mapping from names to mappings: hf_pool_type */
     HF_KEY_SCHEDULES, /* a list of mappings: hf_config_schedule */
     HF_KEY_TEXT,      /* char *: not empty */
     HF_KEY_NAME,      /* char *: a name as base/id.h allows it */
@@ -21,7 +22,7 @@ typedef enum hf_key_type {
     HF_KEY_ZONE,      /* char *: a time zone of the system */
     HF_KEY_WORDS,     /* char **: a list of text, the first one not empty */
     HF_KEY_PLACES,    /* char **: a list of "host" or "host:port" */
-    HF_KEY_ENV,       /* char **: a list of names of environment variables */
+    HF_KEY_ENV,       /* char **: a list of names of environment variables, or "all" */
     HF_KEY_TIME,      /* int64_t: Unix ms */
     HF_KEY_INTEGER,   /* int64_t, as are all below but NUMBER */
     HF_KEY_DURATION,  /* ms */
@@ -30,11 +31,12 @@ typedef enum hf_key_type {
     HF_KEY_NUMBER     /* double */
 } hf_key_type;
 
-/* The struct of config.h that stores a key. */
+/* The struct of config.h, or of <holdfast/worker.h>, that stores a key. */
 typedef enum hf_key_owner {
     HF_IN_CONFIG,
     HF_IN_QUEUE,
     HF_IN_HANDLER,
+    HF_IN_POOL_TYPE,
     HF_IN_SCHEDULE
 } hf_key_owner;
 
@@ -47,6 +49,7 @@ typedef struct hf_key {
     const char *choices; /* of a CHOICE: words with '|' between */
     const char *preset;  /* the default as one would write it; NULL: there is none */
     const char *unset;   /* the text of the reference where there is no default */
+    const char *beside;  /* it stands only in a mapping that has this key; NULL: in any */
     bool required;       /* in each mapping that may have it */
     bool reload;         /* a change takes effect at HUP */
     const char *help;

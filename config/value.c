@@ -252,9 +252,9 @@ static void add_quantity(const hf_key *key, int64_t value, hf_buf *out)
         char text[HF_DURATION_SIZE];
         hf_format_duration(value, text);
         hf_buf_text(out, text);
-    } else if (key->type == HF_KEY_SIZE && value % MIB == 0) {
+    } else if (key->type == HF_KEY_SIZE && value != 0 && value % MIB == 0) {
         hf_buf_printf(out, "%lldMiB", (long long)(value / MIB));
-    } else if (key->type == HF_KEY_SIZE && value % KIB == 0) {
+    } else if (key->type == HF_KEY_SIZE && value != 0 && value % KIB == 0) {
         hf_buf_printf(out, "%lldKiB", (long long)(value / KIB));
     } else {
         hf_buf_printf(out, "%lld", (long long)value);
@@ -293,6 +293,7 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_MAPPING] = "a mapping",
         [HF_KEY_QUEUES] = "a list of mappings, ",
         [HF_KEY_HANDLERS] = "a list of mappings, ",
+        [HF_KEY_TYPES] = "a mapping from types to options, ",
         [HF_KEY_SCHEDULES] = "a list of mappings, ",
         [HF_KEY_TEXT] = "a text that is not empty",
         [HF_KEY_NAME] = "a name, ",
@@ -303,7 +304,7 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_TIME] = "a time with its zone (2030-01-31T08:00:00Z)",
         [HF_KEY_WORDS] = "a program and its arguments as a list of ",
         [HF_KEY_PLACES] = "a list of \"host\" or \"host:port\", ",
-        [HF_KEY_ENV] = "a list of names of environment variables, ",
+        [HF_KEY_ENV] = "\"all\" or a list of names of environment variables, ",
         [HF_KEY_INTEGER] = "an integer from ",
         [HF_KEY_DURATION] = "a duration with its unit (ms s m h d) from ",
         [HF_KEY_SIZE] = "a size (bytes, or with KiB MiB GiB) from ",

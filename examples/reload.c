@@ -39,7 +39,7 @@ static hf_err take_file(char detail[HF_DETAIL_SIZE])
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .server = HF_SERVER(.url = url),
                                  .queues = queues, .n_queues = n};
     return worker == NULL ? hf_worker_new(&worker, &opts, detail)
-                          : hf_worker_reload(worker, &opts, NULL, 0, detail);
+                          : hf_worker_reload(worker, &opts, NULL, 0, NULL, 0, detail);
 }
 
 static void *wait_for_signals(void *arg)

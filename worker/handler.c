@@ -9,33 +9,12 @@
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/structs.h"
-
-static void free_list(const char *const *list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        free((void *)(uintptr_t)list[i]);
-    free((void *)(uintptr_t)list);
-}
-
-static bool copy_list(const char *const **out, const char *const *list)
-{
-    size_t n = 0;
-    while (list != NULL && list[n] != NULL)
-        n++;
-    char **copy = calloc(n + 1, sizeof *copy);
-    if (copy == NULL)
-        return false;
-    *out = (const char *const *)copy;
-    for (size_t i = 0; i < n; i++)
-        if ((copy[i] = strdup(list[i])) == NULL)
-            return false;
-    return true;
-}
+#include "base/words.h"
 
 static void free_handler(hf_handler *handler)
 {
-    free_list(handler->program.argv);
-    free_list(handler->program.env);
+    hf_words_free(handler->program.argv);
+    hf_words_free(handler->program.env);
     free((void *)(uintptr_t)handler->program.cwd);
     free(handler);
 }
@@ -79,6 +58,8 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
         (void)hf_say_expected(detail, "an argv with a program", NULL);
         return HF_INVALID;
     }
+    if (program->env_all && program->env != NULL && program->env[0] != NULL)
+        return hf_say_expected(detail, "either env or env_all", "both");
     if (program->on_dead != NULL && !hf_name_ok(program->on_dead))
         return hf_say_expected(detail, HF_ON_DEAD_RULE, program->on_dead);
     hf_err err = new_handler(&handler, program->type, detail);
@@ -86,7 +67,8 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
         return err;
     handler->program = *program;
     handler->program.type = handler->type;
-    handler->program.argv = handler->program.env = NULL;
+    handler->program.argv = hf_words_copy(program->argv);
+    handler->program.env = hf_words_copy(program->env);
     handler->program.grace_ms = program->grace_ms == 0 ? 5000 : program->grace_ms;
     handler->program.cwd = program->cwd == NULL ? NULL : strdup(program->cwd);
     handler->timeout_ms = program->timeout_ms;
@@ -96,12 +78,30 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
     if (program->on_dead != NULL)
         snprintf(handler->on_dead, sizeof handler->on_dead, "%s", program->on_dead);
     if ((program->cwd != NULL && handler->program.cwd == NULL) ||
-        !copy_list(&handler->program.argv, program->argv) ||
-        !copy_list(&handler->program.env, program->env)) {
+        handler->program.argv == NULL || handler->program.env == NULL) {
         free_handler(handler);
         (void)hf_say_err(detail, HF_NOMEM);
         return HF_NOMEM;
     }
+    *out = handler;
+    return HF_OK;
+}
+
+hf_err hf_handler_of_pool(hf_handler **out, const hf_pool_type *type, const hf_pool *pool,
+                          struct hf_supervisor *supervisor, char detail[HF_DETAIL_SIZE])
+{
+    hf_handler *handler;
+    hf_err err = new_handler(&handler, type->type, detail);
+    if (err != HF_OK)
+        return err;
+    handler->pool = supervisor;
+    handler->timeout_ms = type->timeout_ms;
+    handler->max_attempts = type->max_attempts;
+    handler->keep_ms = type->keep_ms;
+    if (type->on_dead != NULL)
+        snprintf(handler->on_dead, sizeof handler->on_dead, "%s", type->on_dead);
+    handler->program.grace_ms = pool->grace_ms;
+    handler->program.logs = pool->logs;
     *out = handler;
     return HF_OK;
 }
@@ -119,19 +119,6 @@ void hf_handler_unref(hf_handler *handler)
         free_handler(handler);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool same_list(const char *const *a, const char *const *b)
-{
-    size_t i = 0;
-    while (a[i] != NULL && same_text(a[i], b[i]))
-        i++;
-    return a[i] == NULL && b[i] == NULL;
-}
-
 bool hf_handler_same(const hf_handler *a, const hf_handler *b)
 {
     return a->fn == b->fn && strcmp(a->type, b->type) == 0 &&
@@ -140,15 +127,16 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
            a->program.grace_ms == b->program.grace_ms &&
            a->program.logs == b->program.logs &&
            a->program.result_stdout == b->program.result_stdout &&
-           same_text(a->program.cwd, b->program.cwd) &&
-           same_list(a->program.argv, b->program.argv) &&
-           same_list(a->program.env, b->program.env);
+           a->program.env_all == b->program.env_all &&
+           hf_text_same(a->program.cwd, b->program.cwd) &&
+           hf_words_same(a->program.argv, b->program.argv) &&
+           hf_words_same(a->program.env, b->program.env);
 }
 
 hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type)
 {
     for (size_t i = 0; i < n; i++)
-        if (same_text(list[i]->type, type))
+        if (hf_text_same(list[i]->type, type))
             return list[i];
     return NULL;
 }

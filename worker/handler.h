@@ -1,4 +1,4 @@
-/* handler.h - what runs the jobs of one type: a C function, or a program.
+/* handler.h - what runs the jobs of one type: a C function, a program, or a pool.
  *
  * A handler is counted: the worker's table holds one reference, and each of its jobs one
  * more. So a job that was started keeps its handler when a reload takes it out of the
@@ -7,6 +7,7 @@
 #ifndef HF_WORKER_HANDLER_H
 #define HF_WORKER_HANDLER_H
 
+#include "base/backoff.h"
 #include "holdfast/job.h"
 #include "holdfast/worker.h"
 
@@ -16,12 +17,15 @@ enum { HF_TYPES_MAX = 1000 }; /* handlers of one worker */
 
 typedef struct hf_handler {
     char type[HF_ID_SIZE]; /* "*": the rest */
-    hf_handler_fn fn;      /* NULL: a program */
+    hf_handler_fn fn;      /* NULL: a program, or a pool */
     void *arg;
+    struct hf_supervisor *pool; /* borrowed (worker/pool/supervisor.h); NULL: none */
     uint32_t timeout_ms, max_attempts; /* 0: none; the worker's */
     int64_t keep_ms;                   /* 0: the queue's; HF_KEEP_NONE */
     char on_dead[HF_ID_SIZE];          /* "" : the queue's */
-    hf_program program;                /* its text is owned */
+    bool has_backoff;                  /* false: the worker's counts */
+    hf_backoff backoff;
+    hf_program program; /* its text is owned; of a pool: `grace_ms` and `logs` */
     size_t refs;
 } hf_handler;
 
@@ -31,6 +35,12 @@ HF_MUSTCHECK hf_err hf_handler_of_function(hf_handler **out, const char *type,
                                            void *arg, char detail[HF_DETAIL_SIZE]);
 HF_MUSTCHECK hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
                                           char detail[HF_DETAIL_SIZE]);
+
+/* A type of a pool; zero in its options means what it means here. */
+HF_MUSTCHECK hf_err hf_handler_of_pool(hf_handler **out, const hf_pool_type *type,
+                                       const hf_pool *pool,
+                                       struct hf_supervisor *supervisor,
+                                       char detail[HF_DETAIL_SIZE]);
 
 hf_handler *hf_handler_ref(hf_handler *handler);
 void hf_handler_unref(hf_handler *handler); /* NULL is fine */

@@ -8,12 +8,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "redis/plain.h"
 #include "worker/node/site.h"
+#include "worker/pool/supervisors.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
 #include "worker/runner/runner.h"
@@ -22,7 +25,7 @@
 /* ---- the heartbeat ---- */
 
 enum {
-    BEAT_MS = 10000, /* heartbeats, which hold for three */
+    HEARTBEAT_MS = 10000, /* heartbeats, which hold for three */
     SLOTS_MS = 1000, /* at least between two of them, when slots become busy or free */
     JSON_MAX = 32 << 10,
     END_ROOM = 32
@@ -30,15 +33,15 @@ enum {
 
 typedef struct hf_heartbeat {
     uv_timer_t timer;
-    bool beating, beat_again; /* a heartbeat is under way; another one follows */
-    hf_err beat_refused;      /* why, as it was logged last */
-    const char *shown;        /* the state that was shown last; NULL: none */
-    uint32_t shown_running;   /* and how many jobs ran */
-    uint64_t sent_ns;         /* the last one */
-    bool soon;                /* the timer comes before its time */
-    int64_t started_ms;       /* Redis's clock */
+    bool under_way, again;  /* one was not answered yet; another one follows */
+    hf_err refused;         /* why, as it was logged last */
+    const char *shown;      /* the state that was shown last; NULL: none */
+    uint32_t shown_running; /* and how many jobs ran */
+    uint64_t sent_ns;       /* the last one */
+    bool soon;              /* the timer comes before its time */
+    int64_t started_ms;     /* Redis's clock */
     _Atomic uint64_t pulse;
-    _Atomic uint32_t running_now;
+    _Atomic uint32_t running_now, capacity_now;
 } hf_heartbeat;
 
 static const char *state_of(const hf_worker *w)
@@ -60,6 +63,23 @@ static bool add_types(const hf_worker *w, hf_buf *json)
     return true;
 }
 
+static void add_pools(const hf_worker *w, hf_buf *json)
+{
+    static const char *const states[] = {"starting", "up", "down"};
+    hf_pool_facts list[HF_POOLS_MAX];
+    size_t n = hf_supervisors_facts(w, list);
+    for (size_t i = 0; i < n; i++) {
+        const hf_pool_facts *pool = &list[i];
+        hf_buf_text(json, i == 0 ? "{\"name\":\"" : ",{\"name\":\"");
+        hf_json_escape(json, pool->name, strlen(pool->name));
+        hf_buf_printf(json,
+                      "\",\"state\":\"%s\",\"processes\":%zu,\"slots\":%zu,"
+                      "\"running\":%zu,\"memory\":%llu}",
+                      states[pool->health], pool->processes, pool->slots, pool->running,
+                      (unsigned long long)pool->resident);
+    }
+}
+
 static void write_json(const hf_worker *w, hf_buf *json)
 {
     int64_t now_ms = hf_server_now(w->registry->redis);
@@ -68,12 +88,14 @@ static void write_json(const hf_worker *w, hf_buf *json)
                   "\"version\":\"" HOLDFAST_VERSION "\",\"state\":\"%s\","
                   "\"concurrency\":%u,\"running\":%u,\"started_ms\":%lld,"
                   "\"now_ms\":%lld,\"queues\":[",
-                  w->id, w->host, (long)getpid(), state_of(w), w->opts.concurrency,
+                  w->id, w->host, (long)getpid(), state_of(w), hf_runner_capacity(w),
                   hf_runner_now(w), (long long)w->heartbeat->started_ms,
                   (long long)now_ms);
     for (size_t i = 0; i < hf_queues_wholes(w); i++)
         hf_buf_printf(json, "%s\"%s\"", i == 0 ? "" : ",",
                       hf_queue_whole_name(hf_queues_whole(w, i)));
+    hf_buf_text(json, "],\"pools\":[");
+    add_pools(w, json);
     hf_buf_text(json, "],\"types\":[");
     bool all = add_types(w, json);
     hf_buf_text(json, all ? "]}" : "],\"types_cut\":true}");
@@ -87,23 +109,23 @@ static void report_refusal(hf_worker *w, const hf_answer *answer)
     if (hf_site_unserved(w->registry, err, answer->detail) || err == HF_UNSURE ||
         err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN || err == HF_TIMEOUT)
         return;
-    if (err != HF_OK && err != w->heartbeat->beat_refused)
+    if (err != HF_OK && err != w->heartbeat->refused)
         hf_report_text(w, HF_LOG_WARN, "Redis refuses the heartbeat", "error",
                        answer->detail);
-    else if (err == HF_OK && w->heartbeat->beat_refused != HF_OK)
+    else if (err == HF_OK && w->heartbeat->refused != HF_OK)
         hf_report_text(w, HF_LOG_INFO, "Redis takes the heartbeat again", NULL, NULL);
-    w->heartbeat->beat_refused = err;
+    w->heartbeat->refused = err;
 }
 
 /* One that Redis did not know the script of is sent again: by now it has it. So is one
  * that was overtaken. */
-static void on_beat(const hf_answer *answer, void *arg)
+static void on_heartbeat(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
-    w->heartbeat->beating = false;
+    w->heartbeat->under_way = false;
     if (w->phase != HF_ENDED)
         report_refusal(w, answer);
-    if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->heartbeat->beat_again))
+    if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->heartbeat->again))
         hf_heartbeat_send(w);
 }
 
@@ -136,9 +158,10 @@ void hf_heartbeat_send(hf_worker *w)
     w->heartbeat_due = false;
     hf_site *site = w->registry;
     hf_buf json;
-    w->heartbeat->beat_again = w->heartbeat->beating;
+    w->heartbeat->again = w->heartbeat->under_way;
     learn_time(site);
-    if (w->heartbeat->beating || !hf_site_ready(site) || hf_server_now(site->redis) == 0)
+    if (w->heartbeat->under_way || !hf_site_ready(site) ||
+        hf_server_now(site->redis) == 0)
         return;
     if (w->heartbeat->started_ms == 0)
         w->heartbeat->started_ms = hf_server_now(site->redis);
@@ -148,13 +171,13 @@ void hf_heartbeat_send(hf_worker *w)
     hf_buf_init(&json, JSON_MAX);
     write_json(w, &json);
     if (hf_buf_err(&json) == HF_OK &&
-        hf_op_heartbeat(site->client, w->ns, w->id, json.data, 3 * BEAT_MS, on_beat, w) ==
-            HF_OK)
-        w->heartbeat->beating = true;
+        hf_op_heartbeat(site->client, w->ns, w->id, json.data, 3 * HEARTBEAT_MS,
+                        on_heartbeat, w) == HF_OK)
+        w->heartbeat->under_way = true;
     hf_buf_done(&json);
 }
 
-static void on_beat_timer(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     w->heartbeat->soon = false;
@@ -175,7 +198,7 @@ static void show_slots(hf_worker *w)
     }
     b->soon = true;
     uv_update_time(&w->loop);
-    uv_timer_start(&b->timer, on_beat_timer, (next_ns - now) / HF_MS_NS + 1, BEAT_MS);
+    uv_timer_start(&b->timer, on_timer, (next_ns - now) / HF_MS_NS + 1, HEARTBEAT_MS);
 }
 
 /* ---- the pulse ---- */
@@ -200,6 +223,7 @@ void hf_heartbeat_turn(hf_worker *w)
 {
     uint32_t running = hf_runner_now(w);
     atomic_store(&w->heartbeat->running_now, running);
+    atomic_store(&w->heartbeat->capacity_now, hf_runner_capacity(w));
     if (w->heartbeat_due ||
         (w->phase != HF_STARTING && w->heartbeat->shown != state_of(w)))
         hf_heartbeat_send(w); /* the first one as soon as Redis's time is known */
@@ -238,7 +262,7 @@ void hf_heartbeat_close(hf_worker *w)
 
 void hf_heartbeat_start(hf_worker *w)
 {
-    uv_timer_start(&w->heartbeat->timer, on_beat_timer, BEAT_MS, BEAT_MS);
+    uv_timer_start(&w->heartbeat->timer, on_timer, HEARTBEAT_MS, HEARTBEAT_MS);
 }
 
 uint64_t hf_worker_pulse(const hf_worker *w)
@@ -249,4 +273,9 @@ uint64_t hf_worker_pulse(const hf_worker *w)
 uint32_t hf_worker_running(const hf_worker *w)
 {
     return atomic_load(&w->heartbeat->running_now);
+}
+
+uint32_t hf_worker_slots(const hf_worker *w)
+{
+    return atomic_load(&w->heartbeat->capacity_now);
 }

@@ -19,6 +19,7 @@
 #include "worker/leases.h"
 #include "worker/node/site.h"
 #include "worker/node/sites.h"
+#include "worker/offered.h"
 #include "worker/outbox.h"
 #include "worker/queues/queues.h"
 #include "worker/register.h"
@@ -87,6 +88,17 @@ static void on_stops(hf_worker *w, unsigned stops)
         begin_end(w);
 }
 
+/* A pool has had its tries. */
+static void on_start_failed(hf_worker *w)
+{
+    w->start_failed = false;
+    w->result = HF_CONFIG;
+    if (w->phase == HF_STARTING)
+        take_down(w);
+    else
+        on_stops(w, 1);
+}
+
 /* ---- the end ---- */
 
 static void on_give_up(uv_timer_t *timer)
@@ -126,7 +138,8 @@ static void check_end(hf_worker *w)
     if (hf_queues_under_way(w, !waited(w)))
         return; /* claimed jobs are released */
     bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == hf_runner_out(w));
-    if (all && (hf_wake_idle(w) || waited(w)))
+    bool tidy = w->phase == HF_ENDING || hf_runner_is_tidy(w);
+    if (all && tidy && (hf_wake_idle(w) || waited(w)))
         take_down(w);
     else if (w->phase == HF_ENDING && !hf_sites_ready(w) &&
              w->held == w->decided + hf_runner_out(w))
@@ -146,10 +159,9 @@ static void close_all(hf_worker *w)
     if (uv_is_closing((uv_handle_t *)&w->turn))
         return;
     uv_handle_t *handles[] = {
-        (uv_handle_t *)&w->turn,
-        (uv_handle_t *)&w->late_turn,
-        (uv_handle_t *)&w->tick,
-        (uv_handle_t *)&w->phase_timer,
+        (uv_handle_t *)&w->turn,   (uv_handle_t *)&w->late_turn,
+        (uv_handle_t *)&w->tick,   (uv_handle_t *)&w->phase_timer,
+        (uv_handle_t *)&w->gather,
     };
     hf_sites_close(w);
     hf_runner_close(w);
@@ -239,18 +251,27 @@ static void on_tick(uv_timer_t *timer)
     w->turn_due = true;
 }
 
+static void on_gathered(uv_timer_t *timer)
+{
+    hf_worker *w = timer->data;
+    w->turn_due = true;
+}
+
 /* Sends what can be sent, starts what can be started: after every event. */
 static void turn(hf_worker *w)
 {
     w->turn_due = false;
     if (w->phase == HF_ENDED)
         return;
+    if (w->start_failed)
+        on_start_failed(w);
     if (w->burst_is_over) {
         w->burst_is_over = false;
         atomic_fetch_add(&w->stops, 1);
         uv_async_send(&w->async);
     }
     hf_routes_turn(w);
+    hf_offered_turn(w);
     hf_register_turn(w);
     for (size_t i = 0; w->phase == HF_SERVING && i < w->n_sites; i++)
         if (hf_server_now(w->sites[i]->redis) == 0)
@@ -259,6 +280,8 @@ static void turn(hf_worker *w)
     if (hf_runner_must_return(w))
         return; /* the rest comes when its handler was called */
     bool sent = hf_outbox_flush(w);
+    if (hf_outbox_gathers(w) && !uv_is_active((uv_handle_t *)&w->gather))
+        uv_timer_start(&w->gather, on_gathered, 1, 0);
     hf_claim_lost(w);
     if (!sent || !hf_claim_can_wait(w))
         hf_claim_pump(w);
@@ -281,11 +304,12 @@ static void on_turn(uv_check_t *check)
     turn(check->data);
 }
 
-/* The loop is about to sleep, and a timer has changed something since the last turn. */
+/* The loop is about to sleep, and a timer has changed something since the last turn, or
+ * that turn itself has. */
 static void on_late_turn(uv_prepare_t *prepare)
 {
     hf_worker *w = prepare->data;
-    if (w->turn_due)
+    while (w->turn_due)
         turn(w);
 }
 
@@ -453,11 +477,19 @@ static void on_returned(void *arg)
         uv_async_send(&w->async);
 }
 
+/* The job's end leaves now, and the worker blocks on its queues again. In the next round
+ * of the loop that would be later by the time of its system calls. */
+static void on_returned_here(hf_worker *w)
+{
+    hf_runner_returned(w);
+    turn(w);
+}
+
 /* ---- run ---- */
 
 static hf_err open_handles(hf_worker *w)
 {
-    uv_timer_t *timers[] = {&w->tick, &w->phase_timer};
+    uv_timer_t *timers[] = {&w->tick, &w->phase_timer, &w->gather};
     for (size_t i = 0; i < HF_COUNT(timers); i++) {
         uv_timer_init(&w->loop, timers[i]);
         timers[i]->data = w;
@@ -482,7 +514,7 @@ static hf_err open_all(hf_worker *w)
     if (err == HF_OK)
         err = hf_queues_place(w);
     if (err == HF_OK)
-        err = hf_runner_start(w, on_returned);
+        err = hf_runner_start(w, on_returned, on_returned_here);
     if (err == HF_OK)
         err = hf_leases_start(w, w->detail);
     if (err == HF_OK)
@@ -494,7 +526,7 @@ static hf_err open_all(hf_worker *w)
 
 hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
-    if (w->ran || w->n_handlers == 0)
+    if (w->ran || w->n_handlers + w->n_pools == 0)
         return hf_say_expected(detail, "a new worker with a handler",
                                w->ran ? "one that has run" : NULL);
     if (uv_loop_init(&w->loop) != 0) {

@@ -29,9 +29,10 @@
 #include "worker/worker.h"
 
 enum {
-    PATIENCE_MS = 3600000,  /* a job that no live worker can handle is dead after this */
-    FEW = 200,              /* verdicts that leave without an allocation */
-    REWRITTEN_MAX = 1 << 20 /* bytes */
+    PATIENCE_MS = 3600000,   /* a job that no live worker can handle is dead after this */
+    FEW = 200,               /* verdicts that leave without an allocation */
+    REWRITTEN_MAX = 1 << 20, /* bytes */
+    GATHER_MS = 1            /* that a verdict may wait for others */
 };
 
 typedef struct outbox {
@@ -43,6 +44,7 @@ typedef struct outbox {
 typedef struct hf_outbox {
     outbox boxes[HF_SLOTS_MAX]; /* of the queues, by slot */
     uint64_t flushes;
+    uint64_t gather_until_ns; /* 0: nothing waits for others */
 } hf_outbox;
 
 static outbox *outbox_of(const hf_served *served)
@@ -66,6 +68,15 @@ void hf_outbox_put_back(hf_run *run, int64_t delay_ms)
 {
     run->delay_ms = delay_ms;
     end_run(run, HF_OP_RELEASE);
+}
+
+void hf_outbox_back_off(hf_run *run, int64_t delay_ms, const char *text)
+{
+    hf_queue_refund(run->served, 1);
+    hf_run_set_text(run, text, strlen(text));
+    run->waits = true;
+    hf_outbox_put_back(run, delay_ms);
+    hf_run_report(run->worker, run, "put_back");
 }
 
 void hf_outbox_unreadable(hf_run *run)
@@ -105,13 +116,11 @@ void hf_outbox_cancel(hf_run *run)
     hf_run_report(run->worker, run, "cancelled");
 }
 
-static uint32_t attempts_allowed(const hf_worker *w, const hf_run *run)
+static const hf_backoff *backoff_of(const hf_run *run)
 {
-    if (run->record.max_attempts != 0)
-        return run->record.max_attempts;
-    if (run->handler->max_attempts != 0)
-        return run->handler->max_attempts;
-    return w->opts.max_attempts;
+    const hf_handler *handler = run->handler;
+    return handler != NULL && handler->has_backoff ? &handler->backoff
+                                                   : &run->worker->backoff;
 }
 
 static void end_failed(hf_run *run)
@@ -122,12 +131,13 @@ static void end_failed(hf_run *run)
     if (run->verdict == HF_VERDICT_DEAD) {
         run->reason = "handler";
         end_run(run, HF_OP_BURY);
-    } else if (run->record.attempts + 1 >= attempts_allowed(w, run)) {
+    } else if (run->record.attempts + 1 >= hf_run_max_attempts(run)) {
         run->reason = "attempts";
         end_run(run, HF_OP_BURY);
     } else {
         if (!run->has_retry_in)
-            run->delay_ms = hf_backoff_ms(&w->backoff, run->record.attempts + 1, &w->rng);
+            run->delay_ms =
+                hf_backoff_ms(backoff_of(run), run->record.attempts + 1, &w->rng);
         end_run(run, HF_OP_RETRY);
     }
     hf_run_report(run->worker, run, run->op == HF_OP_RETRY ? "retry" : "dead");
@@ -147,19 +157,55 @@ static void end_given_up(hf_run *run)
                   run->verdict == HF_VERDICT_CANCEL ? "cancelled" : "released");
 }
 
-/* The handler has returned, or its program is gone. A LOST job is released with its old
- * token: Redis refuses that if the job has passed on; otherwise the job is ready again at
- * once. */
-void hf_outbox_finish(hf_run *run)
+/* A LOST job is released with its old token: Redis refuses that if the job has passed on;
+ * otherwise the job is ready again at once. False: it is not lost. */
+static bool end_lost(hf_run *run)
 {
-    if (atomic_load(&run->lost) || hf_lease_lost(run->lease)) {
-        hf_outbox_release(run);
-        if (!run->lost_logged) {
-            run->lost_logged = true;
-            hf_run_report(run->worker, run, "lost");
-        }
+    if (!atomic_load(&run->lost) && !hf_lease_lost(run->lease))
+        return false;
+    hf_outbox_release(run);
+    if (!run->lost_logged) {
+        run->lost_logged = true;
+        hf_run_report(run->worker, run, "lost");
+    }
+    return true;
+}
+
+/* Redis counts it, and decides whether the job is dead (crash.lua). */
+void hf_outbox_crashed(hf_run *run, const char *text)
+{
+    if (end_lost(run))
+        return;
+    if (atomic_load(&run->cancelled)) {
+        hf_outbox_cancel(run);
         return;
     }
+    hf_run_set_text(run, text, strlen(text));
+    end_run(run, HF_OP_CRASH);
+    hf_run_report(run->worker, run, "crashed");
+}
+
+void hf_outbox_neighbour(hf_run *run, const char *id)
+{
+    char text[HF_ID_SIZE + 16];
+    if (end_lost(run))
+        return;
+    if (atomic_load(&run->cancelled)) {
+        hf_outbox_cancel(run);
+        return;
+    }
+    snprintf(text, sizeof text, "neighbour of %s", id);
+    hf_run_set_text(run, text, strlen(text));
+    run->released = run->neighbour = true;
+    end_run(run, HF_OP_RELEASE);
+    hf_run_report(run->worker, run, "released");
+}
+
+/* The handler has returned, or its program is gone. */
+void hf_outbox_finish(hf_run *run)
+{
+    if (end_lost(run))
+        return;
     if (atomic_load(&run->timed_out)) {
         char text[64];
         snprintf(text, sizeof text, "time-out after %u ms", run->timeout_ms);
@@ -296,7 +342,7 @@ static void on_settled(batch *b, const hf_settled *settled)
         if (code == HF_LOST || code == HF_GONE) {
             on_lost(w, b->runs[i]);
         } else if (code == HF_DEAD) {
-            b->runs[i]->reason = "type";
+            b->runs[i]->reason = b->op == HF_OP_CRASH ? "poison" : "type";
             hf_run_report(w, b->runs[i], "dead");
         }
     }
@@ -418,12 +464,19 @@ static void on_answer(const hf_answer *answer, void *arg)
     free(b);
 }
 
+/* It goes back to where it was in line. */
+static bool keeps_place(const hf_run *run)
+{
+    return run->op == HF_OP_CRASH ||
+           (run->op == HF_OP_RELEASE && !run->waits &&
+            (run->neighbour ||
+             (run->error == NULL && !has_said(run, HF_VERDICT_RELEASE))));
+}
+
 static void fill(batch *b, hf_verdict_item *items)
 {
     for (size_t i = 0; i < b->n; i++) {
         const hf_run *run = b->runs[i];
-        bool placed = run->op == HF_OP_RELEASE && run->error == NULL &&
-                      !has_said(run, HF_VERDICT_RELEASE);
         items[i] = (hf_verdict_item){
             .id = run->id,
             .fence = run->fence,
@@ -432,7 +485,10 @@ static void fill(batch *b, hf_verdict_item *items)
             .started = run->started || atomic_load(&run->begun_ns) != 0,
             .cancels = has_said(run, HF_VERDICT_CANCEL),
             .later = has_said(run, HF_VERDICT_RELEASE),
-            .due_ms = placed ? run->due_ms : run->delay_ms,
+            .neighbour = run->neighbour,
+            .waits = run->waits,
+            .alone = run->shared && atomic_load(&run->timed_out),
+            .due_ms = keeps_place(run) ? run->due_ms : run->delay_ms,
             .error = {run->error == NULL ? "" : run->error, 0},
             .reason = run->reason,
             .words = run->words,
@@ -486,6 +542,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
                                 .not_after = hf_site_not_after(served->site),
                                 .dead_max = w->opts.dead_max,
                                 .dead_age_ms = w->opts.dead_age_ms,
+                                .poison = w->opts.poison,
                                 .keep_max = served->whole->limits.keep_max,
                                 .keep_bytes = served->whole->limits.keep_bytes,
                                 .patience_ms = PATIENCE_MS};
@@ -517,9 +574,24 @@ static bool gathers(const hf_served *served, hf_verdict_op op)
     return false;
 }
 
+void hf_outbox_gather(hf_worker *w)
+{
+    if (w->outbox->gather_until_ns == 0 && w->phase == HF_SERVING)
+        w->outbox->gather_until_ns = hf_boot_ns() + GATHER_MS * HF_MS_NS;
+}
+
+bool hf_outbox_gathers(const hf_worker *w)
+{
+    return w->outbox->gather_until_ns != 0;
+}
+
 bool hf_outbox_flush(hf_worker *w)
 {
     bool sent = false;
+    if (hf_outbox_gathers(w) && w->phase == HF_SERVING &&
+        hf_boot_ns() < w->outbox->gather_until_ns)
+        return false;
+    w->outbox->gather_until_ns = 0;
     w->outbox->flushes++;
     for (size_t i = 0, n = hf_queues_slots(w); i < n; i++) {
         hf_served *served = hf_queues_slot(w, i);

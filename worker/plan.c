@@ -126,33 +126,39 @@ static hf_err check_number(const hf_plan *plan, char detail[HF_DETAIL_SIZE])
                : hf_say_expected(detail, "at most 128 queues and shards in all", found);
 }
 
+hf_err hf_plan_queue_of(hf_plan_queue *out, const char *ns, const hf_worker_queue *queue,
+                        char detail[HF_DETAIL_SIZE])
+{
+    *out = (hf_plan_queue){.settings = *queue};
+    if (hf_queue_init(&out->queue, ns, queue->name) != HF_OK)
+        return hf_say_expected(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]",
+                               queue->name);
+    hf_err err = check_queue(queue, detail);
+    if (err == HF_OK)
+        err = check_shards(queue, detail);
+    if (err != HF_OK)
+        return err;
+    out->settings.name = out->settings.on_dead = NULL;
+    snprintf(out->on_dead, sizeof out->on_dead, "%s",
+             queue->on_dead == NULL ? "" : queue->on_dead);
+    out->settings.weight = or_default(queue->weight, 1);
+    if (queue->keep_max == 0)
+        out->settings.keep_max = KEEP_MAX;
+    if (queue->keep_bytes == 0)
+        out->settings.keep_bytes = KEEP_BYTES;
+    return HF_OK;
+}
+
 static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
                          char detail[HF_DETAIL_SIZE])
 {
     for (size_t i = 0; i < n; i++) {
         hf_plan_queue *queue = &plan->queues[i];
-        const char *name = queues[i].name;
-        if (hf_queue_init(&queue->queue, plan->ns, name) != HF_OK)
-            return hf_say_expected(detail,
-                                   "a queue's name of 1 to 128 of [A-Za-z0-9._:-]", name);
-        hf_err err = check_queue(&queues[i], detail);
-        if (err == HF_OK)
-            err = check_shards(&queues[i], detail);
+        hf_err err = hf_plan_queue_of(queue, plan->ns, &queues[i], detail);
         if (err != HF_OK)
             return err;
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(plan->queues[k].queue.name, name) == 0)
-                return hf_say_expected(detail, "each queue once", name);
-        queue->settings = queues[i];
-        queue->settings.name = queue->queue.name;
-        queue->settings.on_dead = NULL;
-        snprintf(queue->on_dead, sizeof queue->on_dead, "%s",
-                 queues[i].on_dead == NULL ? "" : queues[i].on_dead);
-        queue->settings.weight = or_default(queues[i].weight, 1);
-        if (queues[i].keep_max == 0)
-            queue->settings.keep_max = KEEP_MAX;
-        if (queues[i].keep_bytes == 0)
-            queue->settings.keep_bytes = KEEP_BYTES;
+        if (hf_plan_find(plan, queues[i].name) != NULL)
+            return hf_say_expected(detail, "each queue once", queues[i].name);
         plan->n_queues = i + 1;
     }
     return check_number(plan, detail);
@@ -206,6 +212,43 @@ static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
     return err;
 }
 
+static hf_err put_pools(hf_plan *plan, const hf_pool *pools, size_t n,
+                        char detail[HF_DETAIL_SIZE])
+{
+    for (size_t i = 0; i < n; i++) {
+        hf_err err = hf_pool_spec_new(&plan->pools[i], &pools[i], detail);
+        if (err != HF_OK)
+            return err;
+        plan->n_pools = i + 1;
+        err = hf_pool_specs_fit(plan->pools, i, plan->pools[i], detail);
+        if (err == HF_OK)
+            err = hf_pool_spec_beside(plan->pools[i], plan->programs, plan->n_programs,
+                                      detail);
+        if (err != HF_OK)
+            return err;
+    }
+    return HF_OK;
+}
+
+static hf_err add_pools(hf_plan *plan, const hf_pool *pools, size_t n,
+                        char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    snprintf(found, sizeof found, "%zu", n);
+    if (n > HF_POOLS_MAX)
+        return hf_say_expected(detail, "at most 64 pools", found);
+    plan->pools = calloc(n + 1, sizeof(hf_pool_spec *));
+    if (plan->pools == NULL)
+        return HF_NOMEM;
+    const void *ours;
+    void *copy;
+    hf_err err = hf_structs_in(&ours, &copy, sizeof *pools, pools, n, "hf_pool", detail);
+    if (err == HF_OK)
+        err = put_pools(plan, ours, n, detail);
+    free(copy);
+    return err;
+}
+
 /* ---- schedules ---- */
 
 void hf_plan_schedules_free(hf_plan_schedule *list, size_t n)
@@ -215,10 +258,20 @@ void hf_plan_schedules_free(hf_plan_schedule *list, size_t n)
     free(list);
 }
 
+hf_err hf_plan_schedule_of(hf_plan_schedule *out, const hf_schedule *schedule)
+{
+    hf_buf_init(&out->value, HF_PAYLOAD_CEILING + 4096);
+    hf_schedule_write(&out->value, schedule);
+    snprintf(out->id, sizeof out->id, "%s", schedule->id);
+    snprintf(out->queue, sizeof out->queue, "%s",
+             schedule->queue == NULL ? "default" : schedule->queue);
+    out->rev = schedule->rev;
+    return hf_buf_err(&out->value);
+}
+
 static hf_err put_schedule(hf_plan *plan, const hf_schedule *s,
                            char detail[HF_DETAIL_SIZE])
 {
-    hf_plan_schedule *to = &plan->schedules[plan->n_schedules];
     const char *queue = s->queue == NULL ? "default" : s->queue;
     hf_err err = hf_schedule_check(s, detail);
     if (err != HF_OK)
@@ -229,13 +282,7 @@ static hf_err put_schedule(hf_plan *plan, const hf_schedule *s,
         if (strcmp(plan->schedules[i].id, s->id) == 0 &&
             strcmp(plan->schedules[i].queue, queue) == 0)
             return hf_say_expected(detail, "each schedule once", s->id);
-    hf_buf_init(&to->value, HF_PAYLOAD_CEILING + 4096);
-    plan->n_schedules++;
-    hf_schedule_write(&to->value, s);
-    snprintf(to->id, sizeof to->id, "%s", s->id);
-    snprintf(to->queue, sizeof to->queue, "%s", queue);
-    to->rev = s->rev;
-    return hf_buf_err(&to->value);
+    return hf_plan_schedule_of(&plan->schedules[plan->n_schedules++], s);
 }
 
 static hf_err add_schedules(hf_plan *plan, const hf_worker_opts *o,
@@ -260,7 +307,8 @@ static hf_err add_schedules(hf_plan *plan, const hf_worker_opts *o,
 }
 
 hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *programs,
-                   size_t n, char detail[HF_DETAIL_SIZE])
+                   size_t n_programs, const hf_pool *pools, size_t n_pools,
+                   char detail[HF_DETAIL_SIZE])
 {
     hf_worker_opts filled;
     hf_server_opts server;
@@ -288,7 +336,9 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     if (err == HF_OK)
         err = add_queues(plan, &filled, detail);
     if (err == HF_OK)
-        err = add_programs(plan, programs, n, detail);
+        err = add_programs(plan, programs, n_programs, detail);
+    if (err == HF_OK)
+        err = add_pools(plan, pools, n_pools, detail);
     if (err == HF_OK)
         err = add_schedules(plan, &filled, detail);
     if (err != HF_OK) {
@@ -314,6 +364,9 @@ void hf_plan_free(hf_plan *plan)
     for (size_t i = 0; i < plan->n_programs; i++)
         hf_handler_unref(plan->programs[i]);
     free(plan->programs);
+    for (size_t i = 0; i < plan->n_pools; i++)
+        hf_pool_spec_unref(plan->pools[i]);
+    free(plan->pools);
     hf_plan_schedules_free(plan->schedules, plan->n_schedules);
     hf_server_opts_free(&plan->server);
     free(plan->minder);

@@ -1,6 +1,6 @@
 /* plan.h - the plan of a worker, checked and copied: its options with the defaults filled
- * in, its queues, its handlers. Made for a new worker, and for each reload. Belongs to
- * the worker's loop; before that runs, to the thread that made the worker. */
+ * in, its queues, its handlers, its pools. Made for a new worker, and for each reload.
+ * Belongs to the worker's loop; before that runs, to the thread that made the worker. */
 #ifndef HF_WORKER_PLAN_H
 #define HF_WORKER_PLAN_H
 
@@ -10,14 +10,20 @@
 #include "holdfast/worker.h"
 #include "queue/ops.h"
 #include "worker/handler.h"
+#include "worker/pool_spec.h"
 
 enum { HF_SCHEDULES_MAX = 1000 }; /* of the options of one worker */
 
 typedef struct hf_plan_queue {
     hf_queue queue;
-    hf_worker_queue settings; /* its weight is not 0; its name is that of `queue` */
+    hf_worker_queue settings; /* without text; its weight is not 0 */
     char on_dead[HF_ID_SIZE]; /* "" : none; not in `settings` */
+    bool offered;             /* only the program of a pool names it (worker/offered.h) */
 } hf_plan_queue;
+/* With the defaults filled in. HF_INVALID with a sentence. */
+HF_MUSTCHECK hf_err hf_plan_queue_of(hf_plan_queue *out, const char *ns,
+                                     const hf_worker_queue *queue,
+                                     char detail[HF_DETAIL_SIZE]);
 
 /* A schedule of the options, as Redis keeps it. */
 typedef struct hf_plan_schedule {
@@ -25,6 +31,9 @@ typedef struct hf_plan_schedule {
     hf_buf value;
     int64_t rev;
 } hf_plan_schedule;
+/* The caller owns what is in *out, also after an error. HF_NOMEM, HF_TOOBIG. */
+HF_MUSTCHECK hf_err hf_plan_schedule_of(hf_plan_schedule *out,
+                                        const hf_schedule *schedule);
 void hf_plan_schedules_free(hf_plan_schedule *list, size_t n);
 
 typedef struct hf_plan {
@@ -36,6 +45,8 @@ typedef struct hf_plan {
     hf_plan_queue queues[HF_QUEUES_MAX];
     size_t n_programs;
     hf_handler **programs; /* owned, with a reference to each */
+    size_t n_pools;
+    hf_pool_spec **pools; /* owned, with a reference to each */
     size_t n_schedules;
     hf_plan_schedule *schedules; /* owned */
 } hf_plan;
@@ -45,7 +56,8 @@ enum { HF_KILL_GRACE_MS = 1000 }; /* when no other was asked for */
 /* HF_INVALID, HF_NOMEM: *out is untouched, and `detail` (may be NULL) says
  * why. The caller owns *out and ends it with hf_plan_free(). */
 HF_MUSTCHECK hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts,
-                                const hf_program *programs, size_t n,
+                                const hf_program *programs, size_t n_programs,
+                                const hf_pool *pools, size_t n_pools,
                                 char detail[HF_DETAIL_SIZE]);
 void hf_plan_free(hf_plan *plan); /* NULL is fine */
 

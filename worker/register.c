@@ -258,7 +258,7 @@ bool hf_register_same_deaths(const hf_worker *w, const hf_plan *plan)
         const hf_handler *was = w->handlers[i];
         const hf_handler *now =
             hf_handlers_find(plan->programs, plan->n_programs, was->type);
-        if (was->fn != NULL)
+        if (was->fn != NULL || was->pool != NULL)
             continue;
         if (now == NULL || strcmp(was->on_dead, now->on_dead) != 0)
             return false;

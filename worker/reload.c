@@ -16,6 +16,7 @@
 #include "base/detail.h"
 #include "base/text.h"
 #include "worker/handler.h"
+#include "worker/offered.h"
 #include "worker/plan.h"
 #include "worker/queues/queues.h"
 #include "worker/register.h"
@@ -163,8 +164,9 @@ static void compare_fixed(comparison *c)
     if (now->cgroup != file->cgroup)
         report_fixed(c, "worker.cgroup", now->cgroup ? "true" : "false",
                      file->cgroup ? "true" : "false");
-    if (c->plan->n_programs > 0 && !w->has_programs)
-        report_fixed(c, "handlers", "none", "programs");
+    if (c->plan->n_programs + c->plan->n_pools > 0 && !w->has_programs)
+        report_fixed(c, "handlers", "none",
+                     c->plan->n_programs > 0 ? "programs" : "pools");
 }
 
 /* ---- options that can change ---- */
@@ -265,7 +267,7 @@ static void compare_handlers(comparison *c)
     const hf_plan *plan = c->plan;
     size_t n = w->has_programs ? plan->n_programs : 0;
     for (size_t i = 0; i < w->n_handlers; i++)
-        if (w->handlers[i]->fn == NULL &&
+        if (w->handlers[i]->fn == NULL && w->handlers[i]->pool == NULL &&
             hf_handlers_find(plan->programs, n, w->handlers[i]->type) == NULL)
             report(c, "handlers", w->handlers[i]->type, NULL, "removed");
     for (size_t i = 0; i < n; i++) {
@@ -275,6 +277,37 @@ static void compare_handlers(comparison *c)
             report(c, "handlers", now->type, NULL, "added");
         else if (!hf_handler_same(was, now))
             report(c, "handlers", now->type, NULL, "changed");
+    }
+}
+
+/* The pool of the list that runs the same program, or NULL. The k-th of several that do
+ * is the k-th here. */
+static const hf_pool_spec *counterpart(const hf_pool_spec *const *from, size_t i,
+                                       const hf_pool_spec *const *list, size_t n)
+{
+    size_t k = 0;
+    for (size_t j = 0; j < i; j++)
+        k += hf_pool_spec_same_program(from[j], from[i]) ? 1 : 0;
+    for (size_t j = 0; j < n; j++)
+        if (hf_pool_spec_same_program(list[j], from[i]) && k-- == 0)
+            return list[j];
+    return NULL;
+}
+
+static void compare_pools(comparison *c)
+{
+    const hf_pool_spec *const *was = (const hf_pool_spec *const *)c->w->pools;
+    const hf_pool_spec *const *now = (const hf_pool_spec *const *)c->plan->pools;
+    size_t n_was = c->w->n_pools, n_now = c->w->has_programs ? c->plan->n_pools : 0;
+    for (size_t i = 0; i < n_was; i++)
+        if (counterpart(was, i, now, n_now) == NULL)
+            report(c, "pools", was[i]->name, NULL, "removed");
+    for (size_t i = 0; i < n_now; i++) {
+        const hf_pool_spec *before = counterpart(now, i, was, n_was);
+        if (before == NULL)
+            report(c, "pools", now[i]->name, NULL, "added");
+        else if (!hf_pool_spec_same(before, now[i]))
+            report(c, "pools", now[i]->name, NULL, "changed");
     }
 }
 
@@ -292,25 +325,31 @@ static void report_changes(hf_worker *w, const hf_plan *plan, changes *out)
     compare_queues(&c);
     compare_opts(&c);
     compare_handlers(&c);
+    compare_pools(&c);
     hf_schedules_compare(w, plan, report_schedule, &c);
 }
 
 /* ---- from any thread ---- */
 
-/* Under plan_lock. The functions stay, beside any set of programs. */
+/* Under plan_lock. The functions stay, beside any set of programs and pools. */
 static hf_err check_types(const hf_worker *w, const hf_plan *plan,
                           char detail[HF_DETAIL_SIZE])
 {
     size_t n = plan->n_programs;
+    hf_err err = HF_OK;
     for (size_t i = 0; i < w->n_handlers; i++) {
         const hf_handler *handler = w->handlers[i];
         if (handler->fn == NULL)
             continue;
         if (hf_handlers_find(plan->programs, plan->n_programs, handler->type) != NULL)
             return hf_say_expected(detail, "one handler for each type", handler->type);
+        for (size_t k = 0; err == HF_OK && k < plan->n_pools; k++)
+            err = hf_pool_spec_beside(plan->pools[k], &w->handlers[i], 1, detail);
+        if (err != HF_OK)
+            return err;
         n++;
     }
-    if (n == 0)
+    if (n + plan->n_pools == 0)
         return hf_say_expected(detail, "a handler", "none");
     if (n > HF_TYPES_MAX)
         return hf_say_expected(detail, "at most 1000 handlers", "more");
@@ -318,10 +357,11 @@ static hf_err check_types(const hf_worker *w, const hf_plan *plan,
 }
 
 hf_err hf_worker_reload(hf_worker *w, const hf_worker_opts *opts,
-                        const hf_program *programs, size_t n, char detail[HF_DETAIL_SIZE])
+                        const hf_program *programs, size_t n_programs,
+                        const hf_pool *pools, size_t n_pools, char detail[HF_DETAIL_SIZE])
 {
     hf_plan *plan;
-    hf_err err = hf_plan_new(&plan, opts, programs, n, detail);
+    hf_err err = hf_plan_new(&plan, opts, programs, n_programs, pools, n_pools, detail);
     if (err != HF_OK)
         return err;
     pthread_mutex_lock(&w->plan_lock);
@@ -415,7 +455,7 @@ static void take_programs(hf_worker *w, hf_plan *plan)
         return;
     pthread_mutex_lock(&w->plan_lock);
     for (size_t i = 0; i < w->n_handlers; i++) {
-        if (w->handlers[i]->fn != NULL)
+        if (w->handlers[i]->fn != NULL || w->handlers[i]->pool != NULL)
             w->handlers[n++] = w->handlers[i];
         else
             hf_handler_unref(w->handlers[i]);
@@ -423,8 +463,22 @@ static void take_programs(hf_worker *w, hf_plan *plan)
     for (size_t i = 0; i < plan->n_programs; i++)
         w->handlers[n++] = hf_handler_ref(plan->programs[i]);
     w->n_handlers = n;
+    w->n_own = 0;
+    for (size_t i = 0; i < n; i++)
+        w->n_own += w->handlers[i]->pool == NULL ? 1 : 0;
     w->only_programs = hf_handlers_only_programs(w->handlers, n);
     pthread_mutex_unlock(&w->plan_lock);
+}
+
+static void take_pools(hf_worker *w, const hf_plan *plan)
+{
+    if (!w->has_programs)
+        return;
+    for (size_t i = 0; i < w->n_pools; i++)
+        hf_pool_spec_unref(w->pools[i]);
+    for (size_t i = 0; i < plan->n_pools; i++)
+        w->pools[i] = hf_pool_spec_ref(plan->pools[i]);
+    w->n_pools = plan->n_pools;
 }
 
 /* Each queue, and what its handlers say of deaths. */
@@ -444,6 +498,7 @@ static void take_opts(hf_worker *w, const hf_worker_opts *o)
     w->opts.backoff_base_ms = o->backoff_base_ms;
     w->opts.backoff_cap_ms = o->backoff_cap_ms;
     w->opts.backoff_jitter = o->backoff_jitter;
+    w->opts.offered_queues = o->offered_queues;
     w->opts.poison = o->poison;
     w->opts.dead_max = o->dead_max;
     w->opts.dead_age_ms = o->dead_age_ms;
@@ -458,6 +513,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
         hf_report_text(w, HF_LOG_INFO, "stopping: the reload is ignored", NULL, NULL);
         return false;
     }
+    hf_offered_keep(w, plan);
     if (!have_room(w, plan) || !limits_fit(w, plan))
         return false;
     hf_runner_recall(w);
@@ -466,6 +522,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
     if (!hf_register_same_deaths(w, plan))
         register_again(w);
     take_programs(w, plan);
+    take_pools(w, plan);
     take_opts(w, &plan->opts);
     hf_schedules_take(w, plan);
     hf_runner_choose_anew(w);
@@ -473,7 +530,8 @@ static bool apply(hf_worker *w, hf_plan *plan)
         {.key = "queues", .number = (int64_t)hf_queues_wholes(w)},
         {.key = "handlers", .number = (int64_t)w->n_handlers},
         {.key = "changed", .number = (int64_t)changed.changed},
-        {.key = "needs_restart", .number = (int64_t)changed.fixed}};
+        {.key = "needs_restart", .number = (int64_t)changed.fixed},
+        {.key = "pools", .number = (int64_t)w->n_pools}};
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
     for (size_t i = 0; i < w->n_sites; i++)
         hf_register_site(w->sites[i]);

@@ -54,8 +54,10 @@ typedef struct round {
 } round;
 
 struct hf_schedules {
-    hf_plan_schedule *list; /* owned */
+    hf_plan_schedule *list; /* of the file; owned */
     size_t n;
+    hf_plan_schedule *offered; /* of programs; owned; none of them is in `list` */
+    size_t n_offered;
     hf_id_maker ids;     /* of jobs */
     zone *zones;         /* owned */
     uint64_t refused_ns; /* when it was logged last that Redis refuses ticks */
@@ -74,6 +76,7 @@ void hf_schedules_free(hf_worker *w)
     if (s == NULL)
         return;
     hf_plan_schedules_free(s->list, s->n);
+    hf_plan_schedules_free(s->offered, s->n_offered);
     while (s->zones != NULL) {
         zone *z = s->zones;
         s->zones = z->next;
@@ -134,22 +137,37 @@ static bool get_zone(hf_worker *w, const char *name, const hf_zone **out)
     return z->zone != NULL;
 }
 
-/* ---- the schedules of the file ---- */
+/* ---- the schedules that the worker names ---- */
+
+static size_t named(const struct hf_schedules *s)
+{
+    return s->n + s->n_offered;
+}
+
+static const hf_plan_schedule *at(const struct hf_schedules *s, size_t i)
+{
+    return i < s->n ? &s->list[i] : &s->offered[i - s->n];
+}
+
+static void put_again(hf_worker *w)
+{
+    for (size_t i = 0; i < hf_queues_count(w); i++) {
+        hf_served *served = hf_queues_at(w, i);
+        served->registration.schedules_put = served->registration.done = false;
+    }
+}
 
 void hf_schedules_take(hf_worker *w, hf_plan *plan)
 {
     struct hf_schedules *s = w->schedules;
-    bool none = s->n == 0 && plan->n_schedules == 0;
+    if (s->n > 0 || plan->n_schedules > 0)
+        put_again(w);
     hf_plan_schedules_free(s->list, s->n);
     s->list = plan->schedules;
     s->n = plan->n_schedules;
     plan->schedules = NULL;
     plan->n_schedules = 0;
-    for (size_t i = 0; i < hf_queues_count(w); i++) {
-        hf_served *served = hf_queues_at(w, i);
-        served->registration.schedules_put = false;
-        served->registration.done = served->registration.done && none;
-    }
+    w->offered_due = true;
 }
 
 static const hf_plan_schedule *find(const hf_plan_schedule *list, size_t n,
@@ -185,6 +203,99 @@ void hf_schedules_compare(const hf_worker *w, const hf_plan *plan,
     }
 }
 
+/* ---- those of programs ---- */
+
+static void report_offered(hf_worker *w, hf_log_level level, const char *message,
+                           const hf_plan_schedule *schedule)
+{
+    const hf_log_field fields[] = {{.key = "schedule", .text = schedule->id},
+                                   {.key = "queue", .text = schedule->queue}};
+    hf_report(w, level, message, fields, HF_COUNT(fields));
+}
+
+/* Adds one behind the n that are there, unless it is named already. */
+static hf_err add_offered(hf_worker *w, hf_plan_schedule *list, size_t *n,
+                          const hf_schedule *schedule)
+{
+    const struct hf_schedules *s = w->schedules;
+    hf_plan_schedule *one = &list[*n];
+    hf_err err = hf_plan_schedule_of(one, schedule);
+    bool in_file = err == HF_OK && find(s->list, s->n, one) != NULL;
+    bool twice = err == HF_OK && !in_file && find(list, *n, one) != NULL;
+    if (twice)
+        report_offered(w, HF_LOG_WARN,
+                       "several programs name a schedule: that of the first one counts",
+                       one);
+    if (err == HF_OK && !in_file && !twice)
+        (*n)++;
+    else
+        hf_buf_done(&one->value);
+    return err;
+}
+
+static hf_err list_offered(hf_worker *w, const hf_ready *const *offers, size_t n_offers,
+                           hf_plan_schedule **out, size_t *n)
+{
+    const struct hf_schedules *s = w->schedules;
+    size_t room = HF_SCHEDULES_MAX - s->n;
+    hf_plan_schedule *list = calloc(room + 1, sizeof *list);
+    hf_err err = list == NULL ? HF_NOMEM : HF_OK;
+    *n = 0;
+    for (size_t i = 0; i < n_offers; i++)
+        for (size_t k = 0; err == HF_OK && k < offers[i]->n_schedules; k++)
+            err = *n > room ? HF_TOOBIG
+                            : add_offered(w, list, n, &offers[i]->schedules[k].schedule);
+    if (err == HF_OK && *n > room)
+        err = HF_TOOBIG;
+    if (err == HF_OK)
+        *out = list;
+    else
+        hf_plan_schedules_free(list, *n);
+    return err;
+}
+
+static bool are_the_same(const struct hf_schedules *s, const hf_plan_schedule *list,
+                         size_t n)
+{
+    if (n != s->n_offered)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const hf_plan_schedule *was = find(s->offered, n, &list[i]);
+        if (was == NULL || !says_the_same(was, &list[i]))
+            return false;
+    }
+    return true;
+}
+
+bool hf_schedules_offer(hf_worker *w, const hf_ready *const *offers, size_t n_offers)
+{
+    struct hf_schedules *s = w->schedules;
+    hf_plan_schedule *list = NULL;
+    size_t n = 0;
+    hf_err err = list_offered(w, offers, n_offers, &list, &n);
+    if (err != HF_OK) {
+        hf_report_text(w, HF_LOG_ERROR,
+                       "the schedules of programs are not taken: those of before stay",
+                       "error",
+                       err == HF_TOOBIG ? "expected at most 1000 with those of the file"
+                                        : hf_err_text(err));
+        return false;
+    }
+    bool same = are_the_same(s, list, n);
+    hf_plan_schedules_free(same ? list : s->offered, same ? n : s->n_offered);
+    if (same)
+        return false;
+    s->offered = list;
+    s->n_offered = n;
+    put_again(w);
+    for (size_t i = 0; i < n; i++)
+        if (hf_queues_find(w, list[i].queue) == NULL)
+            report_offered(w, HF_LOG_WARN,
+                           "a schedule of a program is in a queue that is not served",
+                           &list[i]);
+    return true;
+}
+
 /* It and its jobs are in the shard of its id. */
 static bool is_here(const hf_served *served, const hf_plan_schedule *schedule)
 {
@@ -200,9 +311,9 @@ void hf_schedules_add_names(const hf_served *served, hf_buf *out)
     const struct hf_schedules *s = served->worker->schedules;
     if (hf_queue_is_divided(served))
         return;
-    for (size_t i = 0; i < s->n; i++)
-        if (is_here(served, &s->list[i]))
-            hf_buf_printf(out, "@%s ", s->list[i].id);
+    for (size_t i = 0; i < named(s); i++)
+        if (is_here(served, at(s, i)))
+            hf_buf_printf(out, "@%s ", at(s, i)->id);
 }
 
 /* One request; its schedule may have left the file when the answer comes. */
@@ -277,9 +388,9 @@ static hf_err put_all(hf_served *served, const char *file)
     hf_err err = HF_OK;
     if (hf_queue_is_divided(served))
         return HF_OK;
-    for (size_t i = 0; i < s->n && err == HF_OK; i++)
-        if (is_here(served, &s->list[i]))
-            err = put(served, &s->list[i], file);
+    for (size_t i = 0; i < named(s) && err == HF_OK; i++)
+        if (is_here(served, at(s, i)))
+            err = put(served, at(s, i), file);
     served->registration.kept_ns = hf_boot_ns();
     return err;
 }
@@ -287,7 +398,7 @@ static hf_err put_all(hf_served *served, const char *file)
 /* After a reconnect it is no news: a newer file may have changed them meanwhile. */
 hf_err hf_schedules_register(hf_served *served)
 {
-    if (served->worker->schedules->n == 0)
+    if (named(served->worker->schedules) == 0)
         return HF_OK;
     if (hf_server_now(served->site->redis) == 0)
         return HF_CONN; /* its time is not known yet: after the next check */
@@ -327,7 +438,7 @@ static void report_held(hf_served *served, const hf_cron_due *due)
             continue;
         (void)snprintf(id, sizeof id, "%.*s", (int)one.id.len, (const char *)one.id.ptr);
         hf_report(served->worker, HF_LOG_WARN,
-                  "a schedule makes no jobs: no live worker's file names it", fields,
+                  "a schedule makes no jobs: no live worker names it", fields,
                   HF_COUNT(fields));
     }
 }

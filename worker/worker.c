@@ -126,7 +126,7 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
                      char detail[HF_DETAIL_SIZE])
 {
     hf_plan *plan;
-    hf_err err = hf_plan_new(&plan, opts, NULL, 0, detail);
+    hf_err err = hf_plan_new(&plan, opts, NULL, 0, NULL, 0, detail);
     if (err != HF_OK)
         return err;
     hf_worker *w = calloc(1, sizeof *w);
@@ -153,11 +153,18 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
 
 /* ---- handlers ---- */
 
-static hf_err may_add(const hf_worker *w, const char *type, char *detail)
+static hf_err not_yet_run(const hf_worker *w, char *detail)
 {
     HF_ASSERT(w->magic == MAGIC);
-    if (w->ran)
-        return hf_say(detail, HF_BUSY, "expected a handler before hf_worker_run()");
+    return w->ran ? hf_say(detail, HF_BUSY, "expected a handler before hf_worker_run()")
+                  : HF_OK;
+}
+
+static hf_err may_add(const hf_worker *w, const char *type, char *detail)
+{
+    hf_err err = not_yet_run(w, detail);
+    if (err != HF_OK)
+        return err;
     if (w->n_handlers == HF_COUNT(w->handlers))
         return hf_say(detail, HF_INVALID, "expected at most %zu handlers",
                       HF_COUNT(w->handlers));
@@ -166,10 +173,21 @@ static hf_err may_add(const hf_worker *w, const char *type, char *detail)
     return HF_OK;
 }
 
-static void added(hf_worker *w)
+/* The new handler stands behind the others. It is freed if a pool has its type. */
+static hf_err added(hf_worker *w, char *detail)
 {
+    hf_handler *handler = w->handlers[w->n_handlers];
+    for (size_t i = 0; i < w->n_pools; i++) {
+        hf_err err = hf_pool_spec_beside(w->pools[i], &handler, 1, detail);
+        if (err == HF_OK)
+            continue;
+        hf_handler_unref(handler);
+        return err;
+    }
     w->n_handlers++;
+    w->n_own++;
     w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
+    return HF_OK;
 }
 
 hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
@@ -179,9 +197,7 @@ hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
     if (err == HF_OK)
         err = hf_handler_of_function(&w->handlers[w->n_handlers], type, timeout_ms, fn,
                                      arg, detail);
-    if (err == HF_OK)
-        added(w);
-    return err;
+    return err == HF_OK ? added(w, detail) : err;
 }
 
 hf_err hf_worker_handle_program(hf_worker *w, const hf_program *theirs,
@@ -193,10 +209,35 @@ hf_err hf_worker_handle_program(hf_worker *w, const hf_program *theirs,
         err = may_add(w, program.type, detail);
     if (err == HF_OK)
         err = hf_handler_of_program(&w->handlers[w->n_handlers], &program, detail);
+    if (err == HF_OK)
+        err = added(w, detail);
+    w->has_programs = w->has_programs || err == HF_OK;
+    return err;
+}
+
+hf_err hf_worker_pool(hf_worker *w, const hf_pool *theirs, char detail[HF_DETAIL_SIZE])
+{
+    hf_pool pool;
+    hf_pool_spec *spec;
+    hf_err err = not_yet_run(w, detail);
+    if (err == HF_OK)
+        err = hf_struct_in(&pool, sizeof pool, theirs, "hf_pool", detail);
+    if (err == HF_OK && w->n_pools == HF_POOLS_MAX)
+        err = hf_say(detail, HF_INVALID, "expected at most %d pools", HF_POOLS_MAX);
+    if (err == HF_OK)
+        err = hf_pool_spec_new(&spec, &pool, detail);
     if (err != HF_OK)
         return err;
-    added(w);
+    err = hf_pool_specs_fit(w->pools, w->n_pools, spec, detail);
+    if (err == HF_OK)
+        err = hf_pool_spec_beside(spec, w->handlers, w->n_handlers, detail);
+    if (err != HF_OK) {
+        hf_pool_spec_unref(spec);
+        return err;
+    }
+    w->pools[w->n_pools++] = spec;
     w->has_programs = true;
+    w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
     return HF_OK;
 }
 
@@ -238,6 +279,8 @@ void hf_worker_free(hf_worker *w)
     hf_life_free(w);
     for (size_t i = 0; i < w->n_handlers; i++)
         hf_handler_unref(w->handlers[i]);
+    for (size_t i = 0; i < w->n_pools; i++)
+        hf_pool_spec_unref(w->pools[i]);
     pthread_mutex_destroy(&w->stop_lock);
     pthread_mutex_destroy(&w->note_lock);
     pthread_mutex_destroy(&w->log_lock);

@@ -1,7 +1,7 @@
 /* worker.h - the worker, as all of its parts see it. docs/design.md ("The worker") names
  * the parts and their order. No part calls one that comes before it there: what a lower
  * part has to tell goes into a flag here (turn_due, reroute, heartbeat_due,
- * burst_is_over), or through a hook (worker/node/site.h).
+ * burst_is_over, offered_due, start_failed), or through a hook (worker/node/site.h).
  *
  * One thread at a time, the one that turns the loop (worker/runner/leader.h), owns all of
  * this. Other threads touch only members whose comments allow it: handlers run on threads
@@ -67,8 +67,10 @@ struct hf_worker {
     hf_worker_opts opts;
     hf_backoff backoff;
     hf_handler *handlers[HF_TYPES_MAX];
-    size_t n_handlers;
-    bool has_programs, only_programs;
+    size_t n_handlers, n_own; /* of which so many are not a pool's */
+    hf_pool_spec *pools[HF_POOLS_MAX];
+    size_t n_pools;
+    bool has_programs, only_programs;                     /* pools count as programs */
     uint32_t asked_kill_grace_ms, asked_wait_replicas_ms; /* before they were bounded */
     char host[HF_HOST_SIZE];
     char id[HF_WORKER_ID_SIZE];
@@ -78,6 +80,7 @@ struct hf_worker {
     struct hf_wake *wake;
     hf_queues *queues;
     struct hf_runner *runner;
+    struct hf_supervisors *supervisors; /* of its pools; NULL: it has none */
     struct hf_outbox *outbox;
     struct hf_leases *leases;
     struct hf_heartbeat *heartbeat;
@@ -101,10 +104,13 @@ struct hf_worker {
     uv_prepare_t late_turn; /* the same before the loop sleeps, if a turn is due */
     bool turn_due; /* a timer, or a call from outside a turn, changed something */
     uv_timer_t tick, phase_timer;
+    uv_timer_t gather; /* verdicts wait for others so long */
     hf_phase phase;
     bool quiet, ran, stand_ins_sent;
     bool serving;       /* neither quiet, nor told to stop */
     bool heartbeat_due; /* its content, or its Redis, has changed */
+    bool offered_due;   /* programs may name other queues and schedules by now */
+    bool start_failed;  /* of a pool, as often as its start_tries; `detail` says why */
     bool burst_is_over; /* every queue was found empty: a burst worker stops */
     hf_err result;      /* of hf_worker_run() */
     char detail[HF_DETAIL_SIZE];

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/mask.h"
 #include "base/text.h"
+#include "cli/admin/pools.h"
 #include "cli/admin/shards.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
@@ -20,8 +21,8 @@ enum { LIMITS_SIZE = 96, PAGE = 50 };
 
 /* ---- showing ---- */
 
-/* shards: of a divided queue that is shown whole; taken over. NULL: none. */
-static void print_json(const hf_queue_stats *s, json_t *shards)
+/* shards and pools: of a queue that is shown whole; shards is taken over. NULL: none. */
+static void print_json(const hf_queue_stats *s, json_t *shards, json_t *pools)
 {
     json_t *object = json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
@@ -41,6 +42,8 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
         (json_int_t)s->replaced, "healed", (json_int_t)s->healed);
     if (json_array_size(shards) > 0)
         (void)json_object_set(object, "shards", shards);
+    if (json_array_size(pools) > 0)
+        (void)json_object_set(object, "pools", pools);
     json_decref(shards);
     hf_out_json(stdout, object);
 }
@@ -116,14 +119,19 @@ static const hf_column columns[] = {
 
 typedef enum manner { MANNER_ROW, MANNER_WHOLE } manner;
 
-static int show_whole(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats)
+/* all: the pools of all queues. */
+static int show_whole(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
+                      const json_t *all)
 {
     hf_shards_shown shards;
-    if (!cli->json)
+    json_t *pools = hf_pools_of(all, stats->queue);
+    if (!cli->json) {
         print_whole(stats);
+        hf_pools_print(pools);
+    }
     int code = hf_shards_show(cli, admin, stats->queue, &shards);
     if (cli->json)
-        print_json(stats, shards.array);
+        print_json(stats, shards.array, pools);
     return code;
 }
 
@@ -132,9 +140,10 @@ static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *name
 {
     hf_table table;
     hf_err err = HF_OK;
-    int code = HF_EXIT_OK;
+    json_t *pools = NULL;
+    int code = how == MANNER_WHOLE ? hf_pools_read(cli, admin, &pools) : HF_EXIT_OK;
     hf_table_init(&table, columns, HF_COUNT(columns));
-    for (size_t i = 0; i < n && err == HF_OK; i++) {
+    for (size_t i = 0; i < n && err == HF_OK && code == HF_EXIT_OK; i++) {
         hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
         err = hf_admin_stats(admin, names[i], &stats, cli->detail);
         if (err != HF_OK)
@@ -142,10 +151,11 @@ static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *name
         if (how == MANNER_ROW && !cli->json)
             add_row(&table, &stats);
         else if (how == MANNER_ROW)
-            print_json(&stats, NULL);
-        else if ((code = show_whole(cli, admin, &stats)) != HF_EXIT_OK)
-            break;
+            print_json(&stats, NULL, NULL);
+        else
+            code = show_whole(cli, admin, &stats, pools);
     }
+    json_decref(pools);
     bool whole = hf_table_print(&table, stdout);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
@@ -263,7 +273,7 @@ static int say_done(const hf_cli *cli, hf_admin *admin, const char *queue,
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
     if (cli->json) {
-        print_json(&stats, NULL);
+        print_json(&stats, NULL, NULL);
         return HF_EXIT_OK;
     }
     if (what == NULL) {

@@ -30,23 +30,46 @@ static json_t *names(const char *const *list, size_t n)
     return array;
 }
 
+/* A worker that serves has a word more to say while a pool of it takes no jobs. */
 static const char *state_of(const hf_worker_info *w)
 {
-    return w->silent ? "silent" : w->state;
+    const char *state = w->silent ? "silent" : w->state;
+    for (size_t i = 0; i < w->n_pools && strcmp(w->state, "serving") == 0; i++) {
+        if (strcmp(w->pools[i].state, "down") == 0)
+            return "pool down";
+        if (strcmp(w->pools[i].state, "starting") == 0)
+            state = "starting";
+    }
+    return state;
+}
+
+static json_t *pools(const hf_worker_info *w)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < w->n_pools; i++) {
+        const hf_worker_pool_info *p = &w->pools[i];
+        (void)json_array_append_new(
+            array,
+            json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "name", hf_out_text(p->name),
+                      "state", hf_out_text(p->state), "processes",
+                      (json_int_t)p->processes, "slots", (json_int_t)p->slots, "running",
+                      (json_int_t)p->running, "memory", (json_int_t)p->memory));
+    }
+    return array;
 }
 
 static void print_json(const hf_worker_info *w)
 {
     hf_out_json(
         stdout,
-        json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "id",
-                  hf_out_text(w->id), "host", hf_out_text(w->host), "pid",
+        json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+                  "id", hf_out_text(w->id), "host", hf_out_text(w->host), "pid",
                   (json_int_t)w->pid, "state", hf_out_text(state_of(w)), "running",
                   (json_int_t)w->running, "concurrency", (json_int_t)w->concurrency,
                   "queues", names(w->queues, w->n_queues), "types",
                   names(w->types, w->n_types), "all_types", (int)w->all_types, "heard_ms",
                   hf_out_time(w->heard_ms), "started_ms", hf_out_time(w->started_ms),
-                  "version", hf_out_text(w->version)));
+                  "version", hf_out_text(w->version), "pools", pools(w)));
 }
 
 static void add_row(lister *l, const hf_worker_info *w)

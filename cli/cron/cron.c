@@ -34,7 +34,7 @@ static const char *state_of(const hf_schedule_info *s)
 }
 
 /* Why none follows, where one would. */
-static const char held_text[] = "no live worker's file names it";
+static const char held_text[] = "no live worker names it";
 
 static void when_text(const hf_schedule_info *s, char *out, size_t size)
 {

@@ -226,7 +226,7 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     if (job->max_attempts != 0)
         printf(", at most %" PRIu32, job->max_attempts);
     if (job->crashes != 0)
-        printf("; %" PRIu32 " of its holders died", job->crashes);
+        printf("; %" PRIu32 " crash%s", job->crashes, job->crashes == 1 ? "" : "es");
     putchar('\n');
     print_history(job, now_ms);
     hf_format_duration(job->timeout_ms, duration);

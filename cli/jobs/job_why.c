@@ -108,15 +108,15 @@ static json_t *words(const hf_reason *reasons, size_t n)
 
 static json_t *of_queue(const hf_job_why *why)
 {
-    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o}",
+    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
                      "paused", (int)why->paused, "before", (json_int_t)why->before,
                      "max_running", (json_int_t)why->max_running, "running",
                      (json_int_t)why->running, "rate_limit", (json_int_t)why->rate_limit,
                      "rate_per_ms", (json_int_t)why->rate_per_ms, "next_token_ms",
                      hf_out_time(why->next_token_ms), "workers", (json_int_t)why->workers,
                      "workers_for_type", (json_int_t)why->workers_for_type, "slots",
-                     (json_int_t)why->slots, "busy", (json_int_t)why->busy, "holders",
-                     holders(why));
+                     (json_int_t)why->slots, "busy", (json_int_t)why->busy, "pools_down",
+                     (json_int_t)why->pools_down, "holders", holders(why));
 }
 
 static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n)

@@ -22,7 +22,7 @@ static void add(list *l, bool holds, hf_reason reason)
         l->at[l->n++] = reason;
 }
 
-bool hf_why_is_lapsed(const hf_job_why *why)
+bool hf_why_lease_is_over(const hf_job_why *why)
 {
     return why->job->state == HF_STATE_RUNNING && why->job->due_ms <= why->now_ms;
 }
@@ -45,7 +45,7 @@ static void add_running(list *l, const hf_job_why *why)
     add(l, why->cancelling, HF_REASON_CANCELLING);
     add(l, why->refuses != HF_OK, HF_REASON_REFUSED);
     add(l, true, HF_REASON_RUNNING);
-    if (!hf_why_is_lapsed(why))
+    if (!hf_why_lease_is_over(why))
         return;
     add(l, why->paused, HF_REASON_PAUSED);
     add_workers(l, why);
@@ -86,10 +86,10 @@ size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_RE
     else
         add_waiting(&l, why);
     add(&l, l.n == 0, HF_REASON_NONE);
-    add(&l,
-        state != HF_STATE_DEAD && why->job->crashes > 0 &&
-            (int64_t)why->job->crashes >= poison - 1,
-        HF_REASON_SUSPECT);
+    if (state != HF_STATE_DEAD && why->job->crashes > 0)
+        add(&l, true,
+            (int64_t)why->job->crashes >= poison - 1 ? HF_REASON_SUSPECT
+                                                     : HF_REASON_CRASHED);
     return l.n;
 }
 

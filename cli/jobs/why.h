@@ -26,7 +26,8 @@
     X(BUSY, "busy")       /* no worker that takes it has a free slot */                  \
     X(BEHIND, "behind")   /* others are due and come first */                            \
     X(EXPIRES, "expires") /* unless it starts in time */                                 \
-    X(SUSPECT, "suspect") /* its holders died with it: it runs alone */                  \
+    X(SUSPECT, "suspect") /* it crashed too often: it runs alone */                      \
+    X(CRASHED, "crashed") /* not so often yet; it counts for poison */                   \
     X(NONE, "none")       /* it starts at any moment */
 
 #define HF_REASON_ENUM(name, word) HF_REASON_##name,
@@ -36,7 +37,7 @@ typedef enum hf_reason { HF_REASON_MAP(HF_REASON_ENUM) HF_REASONS } hf_reason;
 const char *hf_reason_word(hf_reason reason);
 
 /* A running job whose lease is over. */
-bool hf_why_is_lapsed(const hf_job_why *why);
+bool hf_why_lease_is_over(const hf_job_why *why);
 
 /* Fills `out`, the weightiest first, and answers how many there are: at least one.
  * `poison`: after so many holders that died with it a job is dead. */

@@ -81,10 +81,10 @@ static void say_running(const hf_why_say *t)
     int64_t since_ms = hf_why_held_since(t->why); /* 0: Redis's clock went back */
     when(t, since_ms, since);
     when(t, job->due_ms, end);
-    if (hf_why_is_lapsed(t->why) && job->due_ms == 0)
+    if (hf_why_lease_is_over(t->why) && job->due_ms == 0)
         puts("its holder is gone: its lease is over, and the next claim takes the job "
              "over");
-    else if (hf_why_is_lapsed(t->why))
+    else if (hf_why_lease_is_over(t->why))
         puts(
             "its holder has not renewed its lease: a worker that serves the queue proves "
             "that it is over, within about a lease, and takes the job over");
@@ -166,9 +166,17 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
         printf("no live worker takes jobs of queue '%s': start one, or resume a quiet "
                "one (kill -CONT PID); 'holdfast worker list' lists the workers\n",
                queue);
+    else if (reason == HF_REASON_BUSY && why->slots == 0)
+        printf("the %" PRId64
+               " live worker%s that take%s it have no slot now: pools have "
+               "none before their programs are ready\n",
+               why->workers_for_type, why->workers_for_type == 1 ? "" : "s",
+               why->workers_for_type == 1 ? "s" : "");
     else if (reason == HF_REASON_BUSY)
         printf("all %" PRId64 " slots of the workers that take it (%" PRId64
-               ") are in use: start another one, or raise worker.concurrency\n",
+               ") are in use: start another one, raise worker.concurrency, or give its "
+               "pool more "
+               "processes\n",
                why->slots, why->workers_for_type);
     else if (t->types[0] != '\0')
         printf("no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s', "
@@ -179,6 +187,12 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
         printf("no handler for type '%s' in the %" PRId64
                " live worker%s of queue '%s'\n",
                why->job->type, why->workers, s, queue);
+    if (why->pools_down > 0)
+        printf("%" PRId64
+               " pool%s of the live workers of queue '%s' %s down: the worker's "
+               "log says why ('a process of a pool does not live')\n",
+               why->pools_down, why->pools_down == 1 ? "" : "s", queue,
+               why->pools_down == 1 ? "is" : "are");
 }
 
 /* A worker that was killed counts as alive until its heartbeat is over. */
@@ -193,6 +207,16 @@ static void say_none(const hf_why_say *t)
         printf("nothing holds it up, but it was due %s: the worker that takes it may be "
                "dead; 'holdfast worker list' shows when each was heard of\n",
                due);
+}
+
+/* Of a crash that a takeover found nothing is known but the time. */
+static void say_crashes(const hf_job_info *job, bool suspect)
+{
+    char error[ERROR_SIZE];
+    printf("it crashed %" PRIu32 " time%s", job->crashes, job->crashes == 1 ? "" : "s");
+    if (job->error[0] != '\0')
+        printf(" (%s)", one_line(job->error, error));
+    puts(suspect ? ": it runs alone, and is dead after one crash more" : "");
 }
 
 static void say_rest(const hf_why_say *t, hf_reason reason)
@@ -230,10 +254,8 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
                when(t, why->job->start_by_ms, moment));
         break;
     case HF_REASON_SUSPECT:
-        printf("%" PRIu32
-               " of its holders died with it: it runs alone, and is dead after "
-               "one more\n",
-               why->job->crashes);
+    case HF_REASON_CRASHED:
+        say_crashes(why->job, reason == HF_REASON_SUSPECT);
         break;
     default:
         say_none(t);

@@ -69,10 +69,9 @@ static const char *search_path(void)
 }
 
 /* A name without a slash is looked for in PATH; a path is taken from `cwd`. */
-static bool is_found(const hf_config_handler *handler)
+static bool is_found(const hf_config_handler *handler, const char *name)
 {
     char file[PATH_MAX];
-    const char *name = handler->exec[0];
     if (strchr(name, '/') != NULL) {
         bool from_cwd = name[0] != '/' && handler->cwd != NULL;
         int len = snprintf(file, sizeof file, "%s%s%s", from_cwd ? handler->cwd : "",
@@ -94,24 +93,28 @@ static bool is_found(const hf_config_handler *handler)
 static void check_program(const hf_cli *cli, const hf_config_handler *handler, size_t *n)
 {
     struct stat s;
+    bool pool = handler->pool != NULL;
+    const char *program = pool ? handler->pool[0] : handler->exec[0];
+    const char *what = pool ? "pool" : "handler";
+    const char *name = pool ? HF_FOUND(program) : handler->type;
     if (handler->cwd != NULL && (stat(handler->cwd, &s) != 0 || !S_ISDIR(s.st_mode)))
-        warn(cli, n, "handler '%s': there is no directory '%s' (cwd)", handler->type,
+        warn(cli, n, "%s '%s': there is no directory '%s' (cwd)", what, name,
              HF_FOUND(handler->cwd));
-    else if (!is_found(handler))
-        warn(cli, n, "handler '%s': there is no program '%s' that can be run%s",
-             handler->type, HF_FOUND(handler->exec[0]),
-             strchr(handler->exec[0], '/') == NULL ? " in PATH" : "");
+    else if (!is_found(handler, program))
+        warn(cli, n, "%s '%s': there is no program '%s' that can be run%s", what, name,
+             HF_FOUND(program), strchr(program, '/') == NULL ? " in PATH" : "");
     for (size_t i = 0; handler->env != NULL && handler->env[i] != NULL; i++)
         if (getenv(handler->env[i]) == NULL)
-            warn(cli, n,
-                 "handler '%s': the environment of this command has no '%s' (env)",
-                 handler->type, HF_FOUND(handler->env[i]));
+            warn(cli, n, "%s '%s': the environment of this command has no '%s' (env)",
+                 what, name, HF_FOUND(handler->env[i]));
 }
 
+/* Only its program knows the types of a pool: one may have any. */
 static bool has_handler(const hf_config *config, const char *type)
 {
     for (size_t i = 0; i < config->n_handlers; i++)
-        if (strcmp(config->handlers[i].type, type) == 0 ||
+        if (config->handlers[i].pool != NULL ||
+            strcmp(config->handlers[i].type, type) == 0 ||
             strcmp(config->handlers[i].type, "*") == 0)
             return true;
     return false;
@@ -131,9 +134,10 @@ static size_t check_use(const hf_cli *cli)
     const hf_config *config = cli->config;
     size_t n = 0;
     for (size_t i = 0; i < config->n_handlers; i++) {
-        check_program(cli, &config->handlers[i], &n);
-        check_type(cli, "on_dead of handler", config->handlers[i].type,
-                   config->handlers[i].on_dead, &n);
+        const hf_config_handler *handler = &config->handlers[i];
+        check_program(cli, handler, &n);
+        if (handler->pool == NULL)
+            check_type(cli, "on_dead of handler", handler->type, handler->on_dead, &n);
     }
     for (size_t i = 0; i < config->n_queues && config->n_handlers > 0; i++)
         check_type(cli, "on_dead of queue", config->queues[i].name,
@@ -168,17 +172,23 @@ int hf_cmd_check(hf_cli *cli)
     size_t queues =
         cli->config->n_queues == 0 ? 1 : cli->config->n_queues; /* `default` */
     size_t schedules = cli->config->n_schedules;
-    char more[48] = "";
+    size_t pools = 0;
+    for (size_t i = 0; i < handlers; i++)
+        pools += cli->config->handlers[i].pool != NULL ? 1 : 0;
+    char more[96] = "", of_them[48] = "";
+    if (pools > 0)
+        snprintf(of_them, sizeof of_them, ", pools among them: %zu", pools);
     if (schedules > 0)
         snprintf(more, sizeof more, ", schedules: %zu", schedules);
     if (cli->json)
         hf_out_json(stdout,
-                    json_pack("{s:o, s:b, s:I, s:I, s:I, s:I}", "file", hf_out_text(file),
-                              "ok", 1, "queues", (json_int_t)queues, "handlers",
-                              (json_int_t)handlers, "schedules", (json_int_t)schedules,
+                    json_pack("{s:o, s:b, s:I, s:I, s:I, s:I, s:I}", "file",
+                              hf_out_text(file), "ok", 1, "queues", (json_int_t)queues,
+                              "handlers", (json_int_t)handlers, "pools",
+                              (json_int_t)pools, "schedules", (json_int_t)schedules,
                               "warnings", (json_int_t)warnings));
     else
-        printf("%s: good (queues: %zu, handlers: %zu%s%s)\n", file, queues, handlers,
-               handlers == 0 ? ", which a worker needs" : "", more);
+        printf("%s: good (queues: %zu, handlers: %zu%s%s%s)\n", file, queues, handlers,
+               handlers == 0 ? ", which a worker needs" : "", of_them, more);
     return HF_EXIT_OK;
 }

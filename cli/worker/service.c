@@ -22,9 +22,9 @@ static int64_t interval_ms(const hf_service *s)
     return ms;
 }
 
-void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log, uint32_t slots)
+void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log)
 {
-    *s = (hf_service){.worker = worker, .slots = slots};
+    *s = (hf_service){.worker = worker};
     if (!hf_notify_open(&s->notify))
         hf_log_write(HF_LOG_WARN,
                      "NOTIFY_SOCKET cannot be used: systemd gets no messages", NULL, 0,
@@ -57,7 +57,7 @@ static void make_status(const hf_service *s, char out[sizeof s->status])
 {
     const char *state = s->stopping ? "stopping" : s->quiet ? "quiet" : "serving";
     snprintf(out, sizeof s->status, "%s, %" PRIu32 " of %" PRIu32 " slots busy", state,
-             hf_worker_running(s->worker), s->slots);
+             hf_worker_running(s->worker), hf_worker_slots(s->worker));
 }
 
 static void tell_status(hf_service *s)

@@ -13,7 +13,6 @@
 typedef struct hf_service {
     hf_notify notify;
     hf_worker *worker; /* borrowed */
-    uint32_t slots;
     bool ready, quiet, stopping, reloading;
     bool owes_stopping, owes_reloading; /* it could not be sent yet */
     int64_t reloading_us;               /* since then, CLOCK_MONOTONIC */
@@ -23,7 +22,7 @@ typedef struct hf_service {
     char status[96];  /* as it was told last */
 } hf_service;
 
-void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log, uint32_t slots);
+void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log);
 void hf_service_close(hf_service *s);
 
 /* How long to wait for a signal before the next tick; -1: for ever. */

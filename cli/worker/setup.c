@@ -45,7 +45,8 @@ static int add_named(hf_worker_setup *s, const hf_config *config, const char *na
     return HF_EXIT_OK;
 }
 
-/* With -q those; else those of the file; else "default". */
+/* With -q those; else those of the file; else "default", and those that programs of
+ * pools name. */
 static int add_queues(hf_worker_setup *s, const hf_cli *cli,
                       char detail[HF_SETUP_DETAIL_SIZE])
 {
@@ -70,9 +71,16 @@ static int add_queues(hf_worker_setup *s, const hf_cli *cli,
 
 /* ---- the rest ---- */
 
-static int add_programs(hf_worker_setup *s, const hf_config *config,
+static int no_memory(char detail[HF_SETUP_DETAIL_SIZE])
+{
+    snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
+    return (int)hf_exit_code(HF_NOMEM);
+}
+
+static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
                         char detail[HF_SETUP_DETAIL_SIZE])
 {
+    const hf_config *config = cli->config;
     if (config->n_handlers == 0) {
         if (config->file != NULL)
             snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s:1:1: 'handlers' is missing",
@@ -83,13 +91,16 @@ static int add_programs(hf_worker_setup *s, const hf_config *config,
         return HF_EXIT_CONFIG;
     }
     s->programs = calloc(config->n_handlers, sizeof *s->programs);
-    if (s->programs == NULL) {
-        snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
-        return (int)hf_exit_code(HF_NOMEM);
+    s->pools = calloc(config->n_handlers, sizeof *s->pools);
+    if (s->programs == NULL || s->pools == NULL)
+        return no_memory(detail);
+    for (size_t i = 0; i < config->n_handlers; i++) {
+        const hf_config_handler *handler = &config->handlers[i];
+        if (handler->pool != NULL)
+            hf_config_fill_pool(handler, &s->pools[s->n_pools++]);
+        else
+            hf_config_fill_program(handler, &s->programs[s->n_programs++]);
     }
-    for (size_t i = 0; i < config->n_handlers; i++)
-        hf_config_fill_program(&config->handlers[i], &s->programs[i]);
-    s->n_programs = config->n_handlers;
     return HF_EXIT_OK;
 }
 
@@ -98,10 +109,8 @@ static int add_schedules(hf_worker_setup *s, const hf_config *config,
                          char detail[HF_SETUP_DETAIL_SIZE])
 {
     s->schedules = calloc(config->n_schedules + 1, sizeof *s->schedules);
-    if (s->schedules == NULL) {
-        snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
-        return (int)hf_exit_code(HF_NOMEM);
-    }
+    if (s->schedules == NULL)
+        return no_memory(detail);
     for (size_t i = 0; i < config->n_schedules; i++) {
         const char *queue = config->schedules[i].queue;
         bool served = false;
@@ -121,6 +130,8 @@ static void add_opts(hf_worker_setup *s, const hf_cli *cli)
     s->opts.server = &cli->server;
     s->opts.queues = s->queues;
     s->opts.n_queues = s->n_queues;
+    s->opts.offered_queues =
+        !hf_argv_has(cli->args, "queue") && cli->config->n_queues == 0;
     s->opts.schedules = s->schedules;
     s->opts.n_schedules = s->n_schedules;
     s->opts.concurrency =
@@ -135,7 +146,7 @@ int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
                          char detail[HF_SETUP_DETAIL_SIZE])
 {
     *out = (hf_worker_setup){.opts = {HF_WORKER_OPTS_INIT}};
-    int code = add_programs(out, cli->config, detail);
+    int code = add_handlers(out, cli, detail);
     if (code == HF_EXIT_OK)
         code = add_queues(out, cli, detail);
     if (code == HF_EXIT_OK)
@@ -150,7 +161,9 @@ int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
 void hf_worker_setup_done(hf_worker_setup *setup)
 {
     free(setup->programs);
+    free(setup->pools);
     free(setup->schedules);
     setup->programs = NULL;
+    setup->pools = NULL;
     setup->schedules = NULL;
 }

@@ -12,6 +12,8 @@ typedef struct hf_worker_setup {
     size_t n_queues;
     hf_program *programs; /* owned */
     size_t n_programs;
+    hf_pool *pools; /* owned */
+    size_t n_pools;
     hf_schedule *schedules; /* owned */
     size_t n_schedules;
 } hf_worker_setup;

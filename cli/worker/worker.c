@@ -55,7 +55,7 @@ static bool take_config(runner *r, hf_config *config)
         return false;
     }
     hf_err err = hf_worker_reload(r->worker, &setup.opts, setup.programs,
-                                  setup.n_programs, detail);
+                                  setup.n_programs, setup.pools, setup.n_pools, detail);
     hf_worker_setup_done(&setup);
     if (err != HF_OK) {
         snprintf(text, sizeof text, "%.200s: %s", config->file,
@@ -226,6 +226,8 @@ static hf_err make_worker(runner *r, hf_worker_setup *setup, char detail[HF_DETA
     hf_err err = hf_worker_new(&r->worker, &setup->opts, detail);
     for (size_t i = 0; err == HF_OK && i < setup->n_programs; i++)
         err = hf_worker_handle_program(r->worker, &setup->programs[i], detail);
+    for (size_t i = 0; err == HF_OK && i < setup->n_pools; i++)
+        err = hf_worker_pool(r->worker, &setup->pools[i], detail);
     /* All that the worker refuses came from the configuration. */
     return err == HF_INVALID ? HF_CONFIG : err;
 }
@@ -260,7 +262,7 @@ int hf_cmd_worker(hf_cli *cli)
     }
     cli->writer = r.log.writer;
     hf_err err = make_worker(&r, &setup, detail);
-    hf_service_open(&r.service, r.worker, &r.log, setup.opts.concurrency);
+    hf_service_open(&r.service, r.worker, &r.log);
     hf_worker_setup_done(&setup);
     if (err == HF_OK)
         err = run(&r, detail);

@@ -444,6 +444,7 @@ typedef struct hf_job_why {
     int64_t workers; /* live workers that serve its queue, neither quiet nor stopping */
     int64_t workers_for_type; /* those of them that take its type, or may take it */
     int64_t slots, busy;      /* of these workers in total: slots, and busy slots */
+    int64_t pools_down;       /* of the live workers of its queue: pools that are down */
     char holders[8][HF_HOLDER_SIZE]; /* the workers with the most running jobs of its
                                         queue, n_holders of them. Only the 1000 jobs whose
                                         leases end first are counted */
@@ -488,7 +489,7 @@ typedef struct hf_schedule_info {
     uint32_t max_attempts, timeout_ms;
     int64_t keep_ms, start_within_ms;
     char on_dead[HF_ID_SIZE];
-    bool held; /* its ticks make no jobs: no live worker's file names it any more */
+    bool held; /* its ticks make no jobs: no live worker names it any more */
 } hf_schedule_info;
 #define HF_SCHEDULE_INFO_INIT HF_STRUCT_INIT(hf_schedule_info)
 
@@ -528,6 +529,16 @@ HF_API HF_MUSTCHECK hf_err hf_admin_schedule_run(hf_admin *admin, const char *qu
 
 /* ---- workers ---- */
 
+/* A pool of a worker, by its last heartbeat. */
+typedef struct hf_worker_pool_info {
+    size_t size;    /* the library sets it */
+    char name[136]; /* its command, cut; without secrets */
+    char state[16]; /* "starting", "up" or "down": no process takes jobs, and the last
+                       start has failed */
+    uint32_t processes, slots, running; /* that take jobs, of these, jobs in them */
+    int64_t memory;                     /* bytes, of all its processes */
+} hf_worker_pool_info;
+
 typedef struct hf_worker_info {
     size_t size;             /* the library sets it */
     char id[HF_HOLDER_SIZE]; /* host-pid-random */
@@ -541,12 +552,14 @@ typedef struct hf_worker_info {
     int64_t now_ms; /* when the list was read: the same for all workers */
     char state[16]; /* "serving", "quiet" or "stopping" */
     char version[24];
-    uint32_t concurrency, running;
-    const char *const *queues; /* n_queues names; borrowed */
-    const char *const *types;  /* n_types types of its handlers, perhaps "*"; borrowed */
+    uint32_t concurrency, running; /* jobs at a time, with those of its pools; now */
+    const char *const *queues;     /* n_queues names; borrowed */
+    const char *const *types; /* n_types types of its handlers, perhaps "*"; borrowed */
     size_t n_queues, n_types;
     bool all_types; /* false: `types` is not complete, because a heartbeat has room for
                        fewer, or because it named none */
+    const hf_worker_pool_info *pools; /* n_pools; borrowed */
+    size_t n_pools;
 } hf_worker_info;
 
 /* Called for each worker: first the live ones, then the silent ones, sorted by id. *info

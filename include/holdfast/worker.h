@@ -4,7 +4,8 @@
  * watchdog with its own thread and connection renews the locks of running jobs. The
  * worker sends each verdict until Redis has answered it. A handler is a C function, which
  * runs in one of the worker's threads, or a program: one process for each job, in a
- * process group that does not outlive the lease.
+ * process group that does not outlive the lease. A pool is a program whose processes live
+ * for many jobs, and which names the types that it handles itself.
  *
  *   new -> handle ... -> run (blocks) ------------------------> free
  *                          ^ stop, quiet, resume: any thread
@@ -106,7 +107,10 @@ typedef struct hf_program {
                         queue says; HF_KEEP_NONE */
     bool logs;       /* Redis keeps its outputs, as the lines of hf_run_log() */
     bool result_stdout; /* its standard output is the result, and is not logged */
-    bool unused_too[6];
+    bool env_all;       /* its whole environment is passed on; `env` is then NULL. Not
+                           what the worker sets itself, HOLDFAST_LOCK_*, NOTIFY_SOCKET,
+                           WATCHDOG_* and LISTEN_* */
+    bool unused_too[5];
     const char *on_dead; /* the type of a job that is enqueued when one of its jobs dies;
                             NULL: as the queue says */
 } hf_program;
@@ -129,6 +133,41 @@ typedef struct hf_pool_type {
     const char *on_dead;   /* NULL: as the program says */
 } hf_pool_type;
 #define HF_POOL_TYPE_INIT HF_STRUCT_INIT(hf_pool_type)
+
+/* A program whose processes live for many jobs. Each process names the types that it
+ * handles when it starts, and then gets jobs over a socket (docs/pools.md). A pool has
+ * processes x parallel slots of its own: `concurrency` does not count its jobs. */
+typedef struct hf_pool {
+    size_t size;               /* HF_POOL_INIT */
+    const char *const *argv;   /* as in hf_program */
+    const char *const *env;    /* as in hf_program */
+    const char *cwd;           /* as in hf_program */
+    uint32_t processes;        /* 1..HF_POOL_PROCESSES_MAX; 0: as many as the cores that
+                                  this process may use, by its affinity and the cpu.max of
+                                  its control group */
+    uint32_t parallel;         /* 1..HF_POOL_PARALLEL_MAX; 0: as the program says */
+    uint32_t start_timeout_ms; /* a new process must be ready within this time; default
+                                  30000 */
+    uint32_t grace_ms;         /* from the request to end a run to KILL; default 5000 */
+    uint64_t max_jobs;         /* a process is replaced after this many; 0: no limit */
+    int64_t max_age_ms;        /* ... when it is this old; 0: no limit */
+    int64_t max_rss; /* ... when it has this many bytes in memory; 0: no limit */
+    int64_t idle_ms; /* processes beyond the first end when they had no job for
+                        so long; default 600000; or HF_IDLE_NEVER */
+    const hf_pool_type *types; /* for these types; may be NULL */
+    size_t n_types;
+    /* for the types about which neither `types` nor the program says anything */
+    uint32_t timeout_ms;   /* 0, HF_TIMEOUT_NONE: none */
+    uint32_t max_attempts; /* 0: as in the worker's options */
+    int64_t keep_ms;       /* 0: as long as the queue says; or HF_KEEP_NONE */
+    const char *on_dead;   /* NULL: as the queue says */
+    bool env_all;          /* as in hf_program */
+    bool logs;             /* Redis keeps the outputs of its runs, as hf_run_log() */
+    bool unused[2];
+    uint32_t start_tries; /* hf_worker_run() ends after this many starts in a row that
+                             failed, if no process was ever ready; 0: it tries on */
+} hf_pool;
+#define HF_POOL_INIT HF_STRUCT_INIT(hf_pool)
 
 typedef enum hf_log_level {
     HF_LOG_DEBUG,
@@ -172,7 +211,7 @@ typedef struct hf_worker_opts {
     int64_t dead_age_ms;      /* how long it keeps them; default 180 days */
     bool burst;               /* stop when no job is left, not even a delayed one */
     const char *minder;       /* path of the `holdfast` command, needed only for
-                                 programs; NULL: found by PATH */
+                                 programs and pools; NULL: found by PATH */
     hf_log_fn log;            /* may be NULL */
     void *log_arg;
     uint32_t wait_replicas;    /* the minimum of replicas that must have a claim, a
@@ -186,8 +225,11 @@ typedef struct hf_worker_opts {
                                      last. One that no live worker has is removed after 10
                                      minutes */
     size_t n_schedules;
-    bool cgroup; /* each program gets a control group (cgroup v2) below that of this
-                    process, which must have been delegated to it; Linux 5.14 */
+    bool cgroup;      /* each program gets a control group (cgroup v2) below that of this
+                         process, which must have been delegated to it; Linux 5.14 */
+    bool no_timeouts; /* no run is ended because of its time: for debuggers */
+    bool offered_queues; /* the queues that the programs of pools name for their types and
+                            schedules are served, too */
 } hf_worker_opts;
 #define HF_WORKER_OPTS_INIT HF_STRUCT_INIT(hf_worker_opts)
 
@@ -213,14 +255,21 @@ HF_API HF_MUSTCHECK hf_err hf_worker_handle(hf_worker *worker, const char *type,
 HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
                                                     const hf_program *program,
                                                     char detail[HF_DETAIL_SIZE]);
+/* Adds a pool, and copies it. It gets the jobs of the types that its program names, and
+ * none of "*". The process must treat SIGCHLD and "any child" as for a program.
+ * HF_INVALID: a member is out of its range, or a type of `types` has another handler.
+ * HF_BUSY: hf_worker_run() was called before. HF_NOMEM. */
+HF_API HF_MUSTCHECK hf_err hf_worker_pool(hf_worker *worker, const hf_pool *pool,
+                                          char detail[HF_DETAIL_SIZE]);
 
 /* Serves the queues until the worker is stopped. Installs no signal handler. May be
  * called once for each worker. HF_OK: it was stopped, even if it had to release jobs.
  * HF_CONN, HF_AUTH, HF_UNSUPPORTED, HF_POLICY (Redis may evict locks), HF_READONLY,
  * HF_LOADING, HF_PROTO: Redis was not usable within 5 s of the start; after the start it
  * tries without end. HF_INVALID: there is no handler, or it was called before. HF_CONFIG:
- * the password file or the minder cannot be used, or SIGCHLD is ignored while there are
- * programs. HF_SYSTEM (also where `cgroup` is wanted and cannot be made), HF_NOMEM. */
+ * the password file or the minder cannot be used, SIGCHLD is ignored while there are
+ * programs or pools, or a pool has had its start_tries. HF_SYSTEM (also where `cgroup` is
+ * wanted and cannot be made), HF_NOMEM. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims no more jobs, waits for running
@@ -231,22 +280,25 @@ HF_API void hf_worker_stop(hf_worker *worker);
 HF_API void hf_worker_quiet(hf_worker *worker);
 HF_API void hf_worker_resume(hf_worker *worker);
 
-/* Replaces options and programs while the worker runs, from any thread, but not from a
- * signal handler. The call checks and copies everything; HF_INVALID and HF_NOMEM change
- * nothing. The worker then applies it as a whole, between two jobs, and logs each change.
+/* Replaces options, programs and pools while the worker runs, from any thread, but not
+ * from a signal handler. The call checks and copies everything; HF_INVALID and HF_NOMEM
+ * change nothing. The worker then applies it as a whole, between two jobs, and logs each
+ * change.
  *
  * Applied are: the queues with their order, weights, limits, `keep` and `on_dead`; the
- * schedules; the programs, which replace all earlier ones, while C handlers stay;
+ * schedules; the programs and the pools, which replace all earlier ones, while C handlers
+ * stay;
  * `strict`, `max_attempts`, the backoff, `poison`, `dead_max`, `dead_age_ms` and
  * `shutdown_timeout_ms`. A started job keeps its handler. A queue that is no longer named
  * is not claimed from; its running jobs end as usual. All other options keep their
- * values, and the log says `needs a restart` for each that differs, and for programs if
- * the worker began without any.
+ * values, and the log says `needs a restart` for each that differs, and for programs and
+ * pools if the worker began without any of both.
  *
  * A worker that is being stopped ignores the call. If several calls come at once, the
  * last one counts. */
 HF_API HF_MUSTCHECK hf_err hf_worker_reload(hf_worker *worker, const hf_worker_opts *opts,
-                                            const hf_program *programs, size_t n,
+                                            const hf_program *programs, size_t n_programs,
+                                            const hf_pool *pools, size_t n_pools,
                                             char detail[HF_DETAIL_SIZE]);
 
 /* How many reloads are over: applied, ignored, replaced by a later one, or refused
@@ -263,6 +315,8 @@ HF_API bool hf_worker_reload_taken(const hf_worker *worker);
  * number of busy slots. */
 HF_API uint64_t hf_worker_pulse(const hf_worker *worker);
 HF_API uint32_t hf_worker_running(const hf_worker *worker);
+/* How many jobs it can run at a time now, with those of its pools; from any thread. */
+HF_API uint32_t hf_worker_slots(const hf_worker *worker);
 
 /* Frees the worker; not while it runs. Waits for C handlers that have not returned. NULL
  * is fine. */

@@ -66,6 +66,7 @@ static int down(void **state)
 
 typedef struct worker {
     uv_loop_t loop;
+    hf_groups *groups;
     hf_programs *programs;
     hf_process *processes[N_PROGRAMS];
     int started, ready;
@@ -93,7 +94,7 @@ static void on_ready(bool ready, void *arg)
     worker *w = arg;
     w->ready = ready;
     if (ready)
-        say("minder", hf_programs_minder_pid(w->programs));
+        say("minder", hf_groups_minder_pid(w->groups));
 }
 
 static void on_done(const hf_program_result *result, void *arg)
@@ -121,15 +122,14 @@ static bool start_one(worker *w, const char *script, uint64_t deadline_ns,
 
 static void wait_ready(worker *w)
 {
-    hf_programs_opts opts = {.minder_path = SELF,
-                             .kill_grace_ms = GRACE_MS,
-                             .on_line = on_line,
-                             .on_ready = on_ready,
-                             .arg = w};
+    hf_groups_opts groups = {
+        .minder_path = SELF, .kill_grace_ms = GRACE_MS, .on_ready = on_ready, .arg = w};
+    hf_programs_opts opts = {.on_line = on_line, .arg = w};
     if (uv_loop_init(&w->loop) != 0 ||
-        hf_programs_new(&w->programs, &w->loop, &opts, NULL) != HF_OK)
+        hf_groups_new(&w->groups, &w->loop, &groups, NULL) != HF_OK ||
+        hf_programs_new(&w->programs, &w->loop, w->groups, &opts) != HF_OK)
         abort();
-    say("minder", hf_programs_minder_pid(w->programs));
+    say("minder", hf_groups_minder_pid(w->groups));
 }
 
 static void on_extend(uv_timer_t *timer)

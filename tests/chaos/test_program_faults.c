@@ -237,7 +237,7 @@ static void three_hundred_programs_leave_nothing_behind(void **state)
 /* The minder is dead, and nobody has noticed yet. */
 static void kill_minder_unseen(void)
 {
-    pid_t minder = hf_programs_minder_pid(fixture.programs);
+    pid_t minder = hf_groups_minder_pid(fixture.groups);
     siginfo_t info;
     assert_true(minder > 0);
     kill(minder, SIGKILL);
@@ -253,7 +253,7 @@ static void a_program_that_cannot_tell_the_minder_is_not_executed(void **state)
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
     kill_minder_unseen();
-    assert_true(hf_programs_ready(fixture.programs));
+    assert_true(hf_groups_ready(fixture.groups));
     assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
     hf_program_fixture_finish(&fixture, &o);
     assert_true(o.result.withheld);
@@ -275,7 +275,7 @@ static void a_program_whose_lease_is_over_is_not_executed(void **state)
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     job.deadline_ns = hf_boot_ns();
-    pid_t minder = hf_programs_minder_pid(fixture.programs);
+    pid_t minder = hf_groups_minder_pid(fixture.groups);
     assert_int_equal(kill(minder, SIGSTOP), 0);
     assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
     hf_program_fixture_finish(&fixture, &o);
@@ -295,7 +295,7 @@ static void try_while_down(hf_program_fixture *down)
     const char *argv[] = {"true", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
-    assert_false(hf_programs_ready(down->programs));
+    assert_false(hf_groups_ready(down->groups));
     assert_int_equal(hf_program_fixture_begin(down, &o, &spec, hf_plain_job), HF_BUSY);
 }
 
@@ -303,13 +303,13 @@ static void without_a_minder_nothing_is_started_until_there_is_another(void **st
 {
     (void)state;
     hf_outcome o;
-    pid_t first = hf_programs_minder_pid(fixture.programs);
+    pid_t first = hf_groups_minder_pid(fixture.groups);
     fixture.when_down = try_while_down;
     kill_minder_unseen();
     hf_program_fixture_until(&fixture, &fixture.ready_calls[0], 1);
     hf_program_fixture_until(&fixture, &fixture.ready_calls[1], 1);
-    assert_true(hf_programs_ready(fixture.programs));
-    assert_true(hf_programs_minder_pid(fixture.programs) != first);
+    assert_true(hf_groups_ready(fixture.groups));
+    assert_true(hf_groups_minder_pid(fixture.groups) != first);
     hf_program_fixture_sh(&fixture, &o, "true");
     assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
     hf_outcome_free(&o);
@@ -325,10 +325,10 @@ static void a_minder_that_is_none_is_said_at_once(void **state)
         {"/bin/true", "'/bin/true' does not answer as a minder"},
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
-        hf_programs *none = NULL;
+        hf_groups *none = NULL;
         char detail[HF_DETAIL_SIZE];
-        hf_programs_opts opts = {.minder_path = cases[i].path, .kill_grace_ms = 1000};
-        assert_int_equal(hf_programs_new(&none, &fixture.loop, &opts, detail), HF_CONFIG);
+        hf_groups_opts opts = {.minder_path = cases[i].path, .kill_grace_ms = 1000};
+        assert_int_equal(hf_groups_new(&none, &fixture.loop, &opts, detail), HF_CONFIG);
         assert_null(none);
         assert_non_null(strstr(detail, cases[i].text));
     }

@@ -592,6 +592,19 @@ static void check_counts_what_a_worker_would_have(void **state)
                        "handlers: [{type: t, exec: [t]}]\n");
     hf_try_run("check -c two.yaml", 0);
     assert_string_equal(fixture->out, "two.yaml: good (queues: 2, handlers: 1)\n");
+    hf_cli_fixture_put(
+        fixture, "pools.yaml",
+        "handlers: [{pool: [sh]}, {pool: [no-such-thing], env: [NO_VAR]}]\n"
+        "schedules: [{id: s, every: 1h, type: t}]\n");
+    hf_try_run("check -c pools.yaml", 0);
+    assert_string_equal(fixture->out, "pools.yaml: good (queues: 1, handlers: 2, pools "
+                                      "among them: 2, schedules: 1)\n");
+    hf_try_has(fixture->err, "pool 'no-such-thing': there is no program");
+    hf_try_has(fixture->err, "pool 'no-such-thing': the environment of this command has "
+                             "no 'NO_VAR' (env)");
+    assert_null(strstr(fixture->err, "no handler of this file"));
+    hf_try_run("check -c pools.yaml --json", 0);
+    hf_try_has(fixture->out, "\"handlers\":2,\"pools\":2,");
 }
 
 /* ---- bulk ---- */

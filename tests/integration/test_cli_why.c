@@ -97,18 +97,33 @@ static void forge_three(void)
 
 /* ---- why ---- */
 
-static void assert_why(const char *id, const char *words)
+/* The reasons that it gives, with a space between them. */
+static void ask_why(const char *id, char got[256])
 {
-    char line[160], got[256] = "";
+    char line[160];
+    *got = '\0';
     snprintf(line, sizeof line, "job why %s @ --json", id);
     json_t *why = hf_try_object(line, 0);
     const json_t *reasons = json_object_get(why, "reasons");
     for (size_t i = 0; i < json_array_size(reasons); i++) {
         size_t len = strlen(got);
-        snprintf(got + len, sizeof got - len, "%s%s", i == 0 ? "" : " ",
+        snprintf(got + len, 256 - len, "%s%s", i == 0 ? "" : " ",
                  json_string_value(json_array_get(reasons, i)));
     }
     json_decref(why);
+}
+
+static bool why_is(const char *id, const char *words)
+{
+    char got[256];
+    ask_why(id, got);
+    return strcmp(got, words) == 0;
+}
+
+static void assert_why(const char *id, const char *words)
+{
+    char line[160], got[256];
+    ask_why(id, got);
     assert_string_equal(got, words);
     snprintf(line, sizeof line, "job why %s @", id);
     hf_try_run(line, 0);
@@ -184,6 +199,8 @@ static void why_names_the_holder_and_the_users_of_the_limit(void **state)
     hf_try_run("enqueue long @ --id r3", 0);
     EVENTUALLY(15000, hf_try_is_in("r2", "running"));
     EVENTUALLY(15000, hf_try_figure("default", "ready") == 1); /* w1 has been done */
+    EVENTUALLY(15000, why_is("r3", "busy")); /* after it was claimed ahead, and given
+                                                back */
     assert_why("r3", "busy"); /* though the last heartbeat knew of none that ran */
     hf_try_has(fixture->out, "all 2 slots of the workers that take it (1) are in use");
 }

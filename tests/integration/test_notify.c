@@ -266,7 +266,7 @@ static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
     listen_at(path);
     hf_worker_fixture_start(&held, fixture.redis.url, &opts, 0);
     setenv("NOTIFY_SOCKET", path, 1);
-    hf_service_open(&service, held.worker, NULL, 1);
+    hf_service_open(&service, held.worker, NULL);
     EVENTUALLY(15000, (hf_service_tick(&service), heard("READY=1\n")));
     atomic_store(&held.hold_loop, true);
     assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue t ok @ -q q", NULL, NULL), 0);
@@ -274,7 +274,8 @@ static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
     hf_worker_fixture_fill(&held, fixture.redis.url, &opts);
     for (int i = 0; i < 2; i++) {
         hf_service_reloading(&service);
-        assert_int_equal(hf_worker_reload(held.worker, &opts, NULL, 0, NULL), HF_OK);
+        assert_int_equal(hf_worker_reload(held.worker, &opts, NULL, 0, NULL, 0, NULL),
+                         HF_OK);
         hf_service_reload_asked(&service);
         hf_service_tick(&service);
     }

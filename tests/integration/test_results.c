@@ -402,7 +402,7 @@ static void a_reload_changes_what_is_kept(void **state)
     hf_queue_fixture_put(&fixture, "before", "j", 0);
     EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
     hf_worker_fixture_fill(&worker, hf_fixture_url(&fixture.redis), &opts);
-    must(hf_worker_reload(worker.worker, &opts, NULL, 0, detail));
+    must(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, detail));
     EVENTUALLY(15000, hf_worker_reloads(worker.worker) == 1);
     assert_true(hf_worker_reload_taken(worker.worker));
     assert_int_equal(hf_worker_fixture_said(&worker, "key=queues[].keep.done name=q"), 1);

@@ -631,12 +631,14 @@ static void a_reload_changes_the_schedules_of_the_file(void **state)
     EVENTUALLY(10000, hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s") == 1);
     schedules[0].every_ms = 7200000;
     hf_worker_fixture_fill(&worker, q.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                     HF_OK);
     EVENTUALLY(5000, info_of("s").every_ms == 7200000);
     assert_int_equal(
         hf_worker_fixture_said(&worker, "changed key=schedules name=s now=changed"), 1);
     schedules[0].queue = "another";
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_INVALID);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                     HF_INVALID);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
@@ -715,7 +717,7 @@ static void one_script_makes_no_more_jobs_than_have_room(void **state)
     assert_string_equal(
         hf_fixture_command(&q.redis, "CONFIG SET slowlog-log-slower-than 0"), "OK");
     hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
-    EVENTUALLY(15000, info_of("s").accepted == TICKS);
+    EVENTUALLY(15000, info_of("s").accepted >= TICKS); /* a minute may have passed */
     assert_in_range(calls_of(&hf_lua_queue_cron_tick), TICKS / EACH + 1, TICKS);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }

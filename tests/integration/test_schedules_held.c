@@ -11,7 +11,7 @@
 
 enum { OFTEN_MS = 100, MINUTE_MS = 60000 };
 
-#define HELD "warn a schedule makes no jobs: no live worker's file names it"
+#define HELD "warn a schedule makes no jobs: no live worker names it"
 
 static hf_queue_fixture q;
 static hf_worker_fixture worker, other;
@@ -236,7 +236,8 @@ static void reload(size_t n)
 {
     hf_worker_opts opts = with(often, n);
     hf_worker_fixture_fill(&worker, q.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                     HF_OK);
 }
 
 static size_t said(hf_worker_fixture *fixture)
@@ -319,7 +320,8 @@ static void a_queue_that_leaves_the_file_takes_its_schedules_with_it(void **stat
     opts.queues = queues;
     opts.n_queues = 1;
     hf_worker_fixture_fill(&worker, q.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                     HF_OK);
     EVENTUALLY(5000, said(&other) == 1);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);

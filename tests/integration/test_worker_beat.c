@@ -119,7 +119,8 @@ static void changes_are_shown_until_the_end(void **state)
     hf_worker_quiet(worker.worker);
     EVENTUALLY(15000, shows("state", "quiet"));
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                     HF_OK);
     EVENTUALLY(15000, lists("queues", 0, "other"));
     hf_worker_resume(worker.worker);
     EVENTUALLY(15000, shows("state", "serving"));

@@ -329,7 +329,8 @@ static void reload(const hf_worker_queue *list, size_t n)
     char detail[HF_DETAIL_SIZE];
     uint64_t before = hf_worker_reloads(worker.worker);
     hf_worker_fixture_fill(&worker, nodes.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, detail),
+                     HF_OK);
     EVENTUALLY(LONG_MS, hf_worker_reloads(worker.worker) > before);
 }
 

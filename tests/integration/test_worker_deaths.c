@@ -42,7 +42,8 @@ static void reload(const hf_worker_queue *queues, const hf_program *programs, si
     hf_worker_opts opts = options_of(queues);
     uint64_t before = hf_worker_reloads(worker.worker);
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, programs, n, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, programs, n, NULL, 0, NULL),
+                     HF_OK);
     EVENTUALLY(SOON_MS, hf_worker_reloads(worker.worker) > before);
 }
 
@@ -192,11 +193,12 @@ static void a_type_that_is_none_is_refused(void **state)
     (void)state;
     start(plain, NULL, 0);
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_INVALID);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, detail),
+                     HF_INVALID);
     assert_non_null(strstr(detail, "as on_dead a type"));
     opts = options_of(plain);
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, worse, 1, detail),
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, worse, 1, NULL, 0, detail),
                      HF_INVALID);
     assert_non_null(strstr(detail, "as on_dead a type"));
 }

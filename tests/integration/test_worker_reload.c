@@ -66,7 +66,7 @@ static hf_err reload(hf_worker_opts opts, const hf_program *programs, size_t n)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    return hf_worker_reload(worker.worker, &opts, programs, n, detail);
+    return hf_worker_reload(worker.worker, &opts, programs, n, NULL, 0, detail);
 }
 
 /* And waits until the loop has taken it. */
@@ -386,8 +386,8 @@ static void a_program_that_was_removed_is_run_no_more(void **state)
     EVENTUALLY(15000, said("line=begun") == 1);
     reload_now(patient, NULL, 0);
     put_typed("second", "p");
-    EVENTUALLY(15000, said("job=second queue=q type=p attempt=1") == 1);
-    assert_int_equal(said("outcome=no_handler"), 1);
+    EVENTUALLY(15000, said("job=second queue=q type=p attempt=1") >= 1);
+    assert_int_equal(said("warn job job=second queue=q type=p attempt=1"), 1);
     EVENTUALLY(15000, said("output job=first stream=stdout line=old") == 1);
     EVENTUALLY(15000, said("job=first queue=q type=p attempt=1") == 1);
     put_on("q", "c", "ok", 0); /* the function is still there */
@@ -402,6 +402,54 @@ static void programs_need_a_minder_from_the_start(void **state)
     reload_now(patient, &program, 1);
     assert_int_equal(said("needs a restart key=handlers now=none file=programs"), 1);
     assert_int_equal(said("reloaded queues=1 handlers=1 changed=0 needs_restart=1"), 1);
+}
+
+static void reload_pools(const hf_pool *pools, size_t n)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_worker_opts opts = patient;
+    uint64_t before = hf_worker_reloads(worker.worker);
+    hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, pools, n, detail),
+                     HF_OK);
+    EVENTUALLY(15000, hf_worker_reloads(worker.worker) > before);
+}
+
+static void each_difference_of_pools_is_logged(void **state)
+{
+    static const char *const sleeps[] = {"/bin/sleep", "100", NULL};
+    static const char *const longer[] = {"/bin/sleep", "200", NULL};
+    const hf_program was = {HF_PROGRAM_INIT, .type = "p", .argv = fast};
+    hf_pool pools[] = {{HF_POOL_INIT, .argv = sleeps, .processes = 1},
+                       {HF_POOL_INIT, .argv = sleeps, .processes = 1},
+                       {HF_POOL_INIT, .argv = longer, .processes = 1}};
+    (void)state;
+    start(&was, 1);
+    reload_pools(pools, 2);
+    assert_int_equal(said("changed key=pools name=sleep 100 now=added"), 2);
+    assert_int_equal(said("reloaded queues=1 handlers=1 changed=3 needs_restart=0 "
+                          "pools=2"),
+                     1);
+    pools[1].max_jobs = 7;
+    reload_pools(pools, 3);
+    assert_int_equal(said("changed key=pools name=sleep 100 now=changed"), 1);
+    assert_int_equal(said("changed key=pools name=sleep 200 now=added"), 1);
+    assert_int_equal(said("changed=2 needs_restart=0 pools=3"), 1);
+    reload_pools(pools + 1, 1);
+    assert_int_equal(said("changed key=pools name=sleep 100 now=removed"), 1);
+    assert_int_equal(said("changed key=pools name=sleep 200 now=removed"), 1);
+    assert_int_equal(said("changed key=pools name=sleep 100 now=changed"), 2);
+    assert_int_equal(said("needs_restart=0 pools=1"), 1);
+}
+
+static void pools_need_a_minder_from_the_start(void **state)
+{
+    const hf_pool pool = {HF_POOL_INIT, .argv = fast};
+    (void)state;
+    start(NULL, 0);
+    reload_pools(&pool, 1);
+    assert_int_equal(said("needs a restart key=handlers now=none file=pools"), 1);
+    assert_int_equal(said("changed=0 needs_restart=1 pools=0"), 1);
 }
 
 /* ---- all or none ---- */
@@ -440,7 +488,8 @@ static void what_is_not_acceptable_changes_nothing(void **state)
     opts = patient;
     opts.backoff_jitter = 2;
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_INVALID);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, detail),
+                     HF_INVALID);
     assert_string_equal(detail, "expected a jitter of at most 1, found 2.000");
     opts.backoff_jitter = strtod("nan", NULL);
     assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
@@ -565,9 +614,9 @@ static void a_reload_may_come_before_the_worker_runs(void **state)
     put_on("new", "b", "ok", 0);
     assert_int_equal(hf_worker_new(&early, &opts, NULL), HF_OK);
     opts.queues = only;
-    assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_INVALID);
+    assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL, 0, NULL), HF_INVALID);
     assert_int_equal(hf_worker_handle(early, "t", 0, count, &runs, NULL), HF_OK);
-    assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL, 0, NULL), HF_OK);
     assert_int_equal(pthread_create(&thread, NULL, run_early, early), 0);
     EVENTUALLY(15000, atomic_load(&runs) > 0);
     ALWAYS(100, atomic_load(&runs) == 1);
@@ -636,7 +685,8 @@ static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
     opts.queues = only;
     opts.n_queues = 1;
     hf_worker_fixture_fill(&worker, proxy.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                     HF_OK);
     EVENTUALLY(15000, said("reloaded") == 1);
     EVENTUALLY(8000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
     assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:running"), 0);
@@ -706,11 +756,12 @@ static void queues_that_come_and_go_at_random_lose_nothing(void **state)
         if (hf_rng_unit(&rng) < 0.15) {
             opts.n_queues = choose(&rng, queues, i == JOBS - 1);
             opts.strict = hf_rng_unit(&rng) < 0.5;
-            assert_int_equal(hf_worker_reload(busy, &opts, NULL, 0, NULL), HF_OK);
+            assert_int_equal(hf_worker_reload(busy, &opts, NULL, 0, NULL, 0, NULL),
+                             HF_OK);
         }
     }
     opts.n_queues = choose(&rng, queues, true);
-    assert_int_equal(hf_worker_reload(busy, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(busy, &opts, NULL, 0, NULL, 0, NULL), HF_OK);
     EVENTUALLY(SOON_MS + 2000, all_ran()); /* before anybody's check, 5 s later */
     hf_worker_stop(busy);
     pthread_join(thread, NULL);
@@ -776,6 +827,8 @@ int main(void)
         CASE(what_was_started_keeps_its_attempts),
         CASE(a_program_that_was_removed_is_run_no_more),
         CASE(programs_need_a_minder_from_the_start),
+        CASE(each_difference_of_pools_is_logged),
+        CASE(pools_need_a_minder_from_the_start),
         CASE(what_is_not_acceptable_changes_nothing),
         CASE(what_needs_a_restart_is_named_and_keeps_its_value),
         CASE(retries_follow_the_new_options),

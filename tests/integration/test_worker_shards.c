@@ -94,7 +94,8 @@ static void reload(const hf_worker_queue *queues, size_t n)
     char detail[HF_DETAIL_SIZE] = "";
     uint64_t before = hf_worker_reloads(worker.worker);
     hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_OK);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, detail),
+                     HF_OK);
     EVENTUALLY(SOON_MS, hf_worker_reloads(worker.worker) > before);
 }
 

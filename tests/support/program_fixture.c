@@ -67,26 +67,29 @@ static void on_closed(void *arg)
 
 void hf_program_fixture_start(hf_program_fixture *fixture)
 {
-    hf_programs_opts opts = {.minder_path = HF_PROGRAM_FIXTURE_SELF,
+    hf_groups_opts groups = {.minder_path = HF_PROGRAM_FIXTURE_SELF,
                              .kill_grace_ms = 300,
                              .cgroup = fixture->cgroup,
-                             .on_line = on_line,
-                             .on_denied = on_denied,
                              .on_ready = on_ready,
                              .arg = fixture};
+    hf_programs_opts opts = {.on_line = on_line, .on_denied = on_denied, .arg = fixture};
     char detail[HF_DETAIL_SIZE];
     hf_tempdir_make(fixture->dir);
     fixture->ready_calls[0] = fixture->ready_calls[1] = 0;
     fixture->when_down = NULL;
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
-    assert_int_equal(hf_programs_new(&fixture->programs, &fixture->loop, &opts, detail),
+    assert_int_equal(hf_groups_new(&fixture->groups, &fixture->loop, &groups, detail),
                      HF_OK);
+    assert_int_equal(
+        hf_programs_new(&fixture->programs, &fixture->loop, fixture->groups, &opts),
+        HF_OK);
 }
 
 void hf_program_fixture_close(hf_program_fixture *fixture)
 {
     bool closed = false;
     hf_programs_close(fixture->programs, on_closed, &closed);
+    hf_groups_close(fixture->groups);
     fixture->programs = NULL;
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
     assert_true(closed);

@@ -38,6 +38,7 @@ typedef struct hf_outcome {
 
 typedef struct hf_program_fixture {
     uv_loop_t loop;
+    hf_groups *groups;
     hf_programs *programs;
     int ready_calls[2]; /* how often it was told: not ready, ready */
     void (*when_down)(

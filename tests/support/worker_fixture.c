@@ -105,10 +105,9 @@ static void on_line(hf_log_level level, const char *message, const hf_log_field 
 static void *run_worker(void *arg)
 {
     hf_worker_fixture *fixture = arg;
-    char detail[HF_DETAIL_SIZE];
-    fixture->result = hf_worker_run(fixture->worker, detail);
+    fixture->result = hf_worker_run(fixture->worker, fixture->why);
     if (fixture->result != HF_OK)
-        fprintf(stderr, "worker: %s: %s\n", hf_err_name(fixture->result), detail);
+        fprintf(stderr, "worker: %s: %s\n", hf_err_name(fixture->result), fixture->why);
     atomic_store(&fixture->ended, true);
     return NULL;
 }
@@ -137,6 +136,8 @@ typedef struct cast {
     void *arg;
     const hf_program *programs;
     size_t n;
+    const hf_pool *pools;
+    size_t n_pools;
 } cast;
 
 static void start(hf_worker_fixture *fixture, const char *url, const hf_worker_opts *opts,
@@ -149,12 +150,15 @@ static void start(hf_worker_fixture *fixture, const char *url, const hf_worker_o
     hf_worker_fixture_fill(fixture, url, &filled);
     if (hf_worker_new(&fixture->worker, &filled, detail) != HF_OK)
         fail_msg("no worker: %s", detail);
-    if (hf_worker_handle(fixture->worker, "t", timeout_ms, who->fn, who->arg, NULL) !=
-        HF_OK)
+    if (who->fn != NULL && hf_worker_handle(fixture->worker, "t", timeout_ms, who->fn,
+                                            who->arg, NULL) != HF_OK)
         fail_msg("no handler");
     for (size_t i = 0; i < who->n; i++)
         if (hf_worker_handle_program(fixture->worker, &who->programs[i], NULL) != HF_OK)
             fail_msg("no program");
+    for (size_t i = 0; i < who->n_pools; i++)
+        if (hf_worker_pool(fixture->worker, &who->pools[i], detail) != HF_OK)
+            fail_msg("no pool: %s", detail);
     if (pthread_create(&fixture->thread, NULL, run_worker, fixture) != 0)
         fail_msg("no thread");
     EVENTUALLY(30000, hf_worker_fixture_said(fixture, "serving") > 0 ||
@@ -167,6 +171,15 @@ void hf_worker_fixture_start_programs(hf_worker_fixture *fixture, const char *ur
 {
     const cast who = {.fn = handle, .arg = fixture, .programs = programs, .n = n};
     start(fixture, url, opts, timeout_ms, &who);
+}
+
+void hf_worker_fixture_start_pools(hf_worker_fixture *fixture, const char *url,
+                                   const hf_worker_opts *opts, const hf_pool *pools,
+                                   size_t n, bool alone)
+{
+    const cast who = {
+        .fn = alone ? NULL : handle, .arg = fixture, .pools = pools, .n_pools = n};
+    start(fixture, url, opts, 0, &who);
 }
 
 void hf_worker_fixture_start_own(hf_worker_fixture *fixture, const char *url,

@@ -19,6 +19,7 @@ typedef struct hf_worker_fixture {
     hf_worker *worker;
     pthread_t thread;
     hf_err result;
+    char why[HF_DETAIL_SIZE]; /* what hf_worker_run() said */
     atomic_int started, returned, most_at_once, inside;
     atomic_int told; /* handlers whose callback was called: to stop */
     atomic_bool gate, ended, asked_to_stop;
@@ -37,10 +38,14 @@ typedef struct hf_worker_fixture {
  * queue "q" and url. Jobs of type "t" are taken, with timeout_ms. */
 void hf_worker_fixture_start(hf_worker_fixture *fixture, const char *url,
                              const hf_worker_opts *opts, uint32_t timeout_ms);
-/* The same with programs: opts name their minder. */
+/* The same with programs, or with pools (`alone`: and no handler for "t"): opts name
+ * their minder. */
 void hf_worker_fixture_start_programs(hf_worker_fixture *fixture, const char *url,
                                       const hf_worker_opts *opts, uint32_t timeout_ms,
                                       const hf_program *programs, size_t n);
+void hf_worker_fixture_start_pools(hf_worker_fixture *fixture, const char *url,
+                                   const hf_worker_opts *opts, const hf_pool *pools,
+                                   size_t n, bool alone);
 /* The same with a handler of the test's own; the options are those of the fixture. */
 void hf_worker_fixture_start_handler(hf_worker_fixture *fixture, const char *url,
                                      uint32_t timeout_ms, hf_handler_fn fn, void *arg);

@@ -191,6 +191,95 @@ static void handlers_have_their_programs(void **state)
     hf_config_free(config);
 }
 
+static void pools_have_their_settings(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("pools");
+    hf_program program;
+    hf_pool pool;
+    assert_int_equal(config->n_handlers, 4);
+    hf_config_fill_pool(&config->handlers[0], &pool);
+    assert_int_equal(pool.size, sizeof pool);
+    assert_string_equal(pool.argv[2], "app.worker");
+    assert_null(pool.argv[3]);
+    assert_int_equal(pool.processes, 4);
+    assert_int_equal(pool.parallel, 16);
+    assert_int_equal(pool.start_timeout_ms, 60000);
+    assert_int_equal(pool.grace_ms, 10000);
+    assert_int_equal(pool.max_jobs, 1000);
+    assert_int_equal(pool.max_age_ms, 86400000);
+    assert_int_equal(pool.max_rss, 300 << 20);
+    assert_int_equal(pool.idle_ms, HF_IDLE_NEVER);
+    assert_true(pool.env_all);
+    assert_null(pool.env);
+    assert_string_equal(pool.cwd, "/srv/app");
+    assert_true(pool.logs);
+    assert_int_equal(pool.timeout_ms, 120000);
+    assert_int_equal(pool.max_attempts, 3);
+    assert_int_equal(pool.keep_ms, 3600000);
+    assert_string_equal(pool.on_dead, "job.died");
+    hf_config_fill_pool(&config->handlers[1], &pool);
+    assert_int_equal(pool.processes, 0);
+    assert_int_equal(pool.parallel, 0);
+    assert_int_equal(pool.start_timeout_ms, 30000);
+    assert_int_equal(pool.grace_ms, 5000);
+    assert_int_equal(pool.idle_ms, 600000);
+    assert_int_equal(pool.max_jobs + (uint64_t)pool.max_age_ms + (uint64_t)pool.max_rss,
+                     0);
+    assert_false(pool.env_all);
+    assert_string_equal(pool.env[0], "all");
+    assert_string_equal(pool.env[1], "TOKEN");
+    assert_int_equal(pool.keep_ms, 0);
+    assert_int_equal(pool.n_types, 0);
+    hf_config_fill_program(&config->handlers[3], &program);
+    assert_string_equal(program.type, "legacy");
+    assert_true(program.env_all);
+    assert_null(program.env);
+    hf_config_free(config);
+}
+
+/* A zero that is named is not one that is missing. */
+static void types_of_pools_have_their_options(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("pools");
+    hf_pool pool;
+    hf_config_fill_pool(&config->handlers[0], &pool);
+    assert_int_equal(pool.n_types, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(pool.types[i].size, sizeof *pool.types);
+    assert_string_equal(pool.types[0].type, "email.send");
+    assert_int_equal(pool.types[0].timeout_ms, HF_TIMEOUT_NONE);
+    assert_int_equal(pool.types[0].max_attempts, 9);
+    assert_int_equal(pool.types[0].keep_ms, HF_KEEP_NONE);
+    assert_string_equal(pool.types[0].on_dead, "email.died");
+    assert_string_equal(pool.types[1].type, "report.make");
+    assert_int_equal(pool.types[1].timeout_ms, 300000);
+    assert_int_equal(pool.types[1].max_attempts, 0);
+    assert_int_equal(pool.types[1].keep_ms, 86400000);
+    assert_null(pool.types[1].on_dead);
+    assert_string_equal(pool.types[2].type, "plain");
+    assert_int_equal(pool.types[2].timeout_ms, 0);
+    assert_int_equal(pool.types[2].keep_ms, 0);
+    hf_config_free(config);
+}
+
+static void sixty_five_pools_are_too_many(void **state)
+{
+    (void)state;
+    char detail[HF_CONFIG_DETAIL_SIZE], dir[HF_TEMPDIR_SIZE], path[HF_TEMPDIR_SIZE + 8];
+    char text[4096] = "handlers:\n";
+    hf_config *config = NULL;
+    for (size_t i = 0, at = strlen(text); i < HF_POOLS_MAX + 1; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "  - pool: [p%zu]\n", i);
+    hf_tempdir_make(dir);
+    snprintf(path, sizeof path, "%s/f", dir);
+    hf_write_file(path, text);
+    assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
+    assert_non_null(strstr(detail, ":66:5: expected at most 64 pools, found more"));
+    hf_tempdir_remove(dir);
+}
+
 static void schedules_have_the_options_of_their_jobs(void **state)
 {
     (void)state;
@@ -398,6 +487,9 @@ int main(void)
         cmocka_unit_test(nodes_of_a_cluster_become_a_url),
         cmocka_unit_test(queues_have_their_weights_and_limits),
         cmocka_unit_test(handlers_have_their_programs),
+        cmocka_unit_test(pools_have_their_settings),
+        cmocka_unit_test(types_of_pools_have_their_options),
+        cmocka_unit_test(sixty_five_pools_are_too_many),
         cmocka_unit_test(schedules_have_the_options_of_their_jobs),
         cmocka_unit_test(options_are_filled_from_the_file),
         cmocka_unit_test(

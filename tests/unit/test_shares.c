@@ -17,6 +17,7 @@
 #include "tests/support/seed.h"
 #include "worker/node/sites.h"
 #include "worker/outbox.h"
+#include "worker/pool/supervisors.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/queues.h"
 #include "worker/queues/shards.h"
@@ -299,6 +300,20 @@ NOTHING(hf_site_confirm, hf_site *at, hf_confirm *confirm,
 NOTHING(hf_site_confirm_report, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_threads_join, hf_threads *threads)
 NOTHING(hf_threads_free, hf_threads *threads)
+NOTHING(hf_groups_close, hf_groups *groups)
+NOTHING(hf_outbox_back_off, hf_run *run, int64_t delay_ms, const char *text)
+NOTHING(hf_supervisors_take, hf_worker *worker)
+NOTHING(hf_supervisors_stop, hf_worker *worker)
+NOTHING(hf_supervisors_end, hf_worker *worker)
+NOTHING(hf_supervisors_close, hf_worker *worker)
+NOTHING(hf_supervisors_free, hf_worker *worker)
+NOTHING(hf_supervisors_turn, hf_worker *worker)
+NOTHING(hf_supervisors_tick, hf_worker *worker, uint64_t stale_ns)
+NOTHING(hf_supervisors_accept, hf_run *run)
+NOTHING(hf_supervisors_withdraw, hf_run *run)
+NOTHING(hf_supervisors_lose, hf_run *run)
+NOTHING(hf_supervisors_cancel, hf_run *run)
+NOTHING(hf_supervisors_recall, hf_worker *worker, hf_run_list *out)
 NOTHING(hf_programs_close, hf_programs *programs, void (*cb)(void *), void *arg)
 NOTHING(hf_run_ask_to_stop, hf_run *run)
 NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
@@ -361,8 +376,14 @@ hf_err hf_threads_new(hf_threads **out, uint32_t threads, void (*work)(hf_run *r
     return HF_NOMEM;
 }
 
-hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
-                       const hf_programs_opts *opts, char detail[HF_DETAIL_SIZE])
+hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop, hf_groups *groups,
+                       const hf_programs_opts *opts)
+{
+    return HF_NOMEM;
+}
+
+hf_err hf_groups_new(hf_groups **out, struct uv_loop_s *loop, const hf_groups_opts *opts,
+                     char detail[HF_DETAIL_SIZE])
 {
     return HF_NOMEM;
 }
@@ -372,7 +393,57 @@ hf_run *hf_run_stand_in(hf_run *run)
     return NULL;
 }
 
-bool hf_programs_ready(const hf_programs *programs)
+hf_err hf_supervisors_start(hf_worker *worker, hf_groups *groups)
+{
+    return HF_NOMEM;
+}
+
+bool hf_run_worker_stops(const hf_run *run)
+{
+    return false;
+}
+
+bool hf_supervisors_starting(const hf_worker *worker)
+{
+    return false;
+}
+
+bool hf_supervisors_any_unknown(const hf_worker *worker, int64_t *backoff_ms)
+{
+    return false;
+}
+
+bool hf_supervisors_alive(const hf_worker *worker)
+{
+    return false;
+}
+
+size_t hf_supervisors_slots(const hf_worker *worker)
+{
+    return 0;
+}
+
+size_t hf_supervisors_free_slots(const hf_worker *worker)
+{
+    return 0;
+}
+
+size_t hf_supervisors_ahead(const hf_worker *worker)
+{
+    return 0;
+}
+
+size_t hf_supervisors_running(const hf_worker *worker)
+{
+    return 0;
+}
+
+size_t hf_supervisors_waiting(const hf_worker *worker)
+{
+    return 0;
+}
+
+bool hf_groups_ready(const hf_groups *groups)
 {
     return false;
 }
@@ -491,6 +562,7 @@ static int up(void **state)
     looks = 0;
     trip_ns = 50000;
     w.opts.concurrency = SLOTS;
+    w.n_own = 1;
     w.opts.lease_ms = 10000;
     w.phase = HF_SERVING;
     w.serving = true;
@@ -698,6 +770,7 @@ static void a_claim_is_larger_where_redis_is_far(void **state)
 {
     (void)state;
     w.opts.concurrency = 1000;
+    w.n_own = 1;
     w.opts.strict = true;
     hf_claim_pump(&w);
     assert_int_equal(under_way(A), 200);

@@ -99,7 +99,7 @@ static void a_running_job_has_a_holder_and_its_limits_do_not_matter(void **state
     why.max_running = why.running = 1;
     why.workers = why.workers_for_type = 0;
     assert_reasons(&why, "running");
-    assert_false(hf_why_is_lapsed(&why));
+    assert_false(hf_why_lease_is_over(&why));
     why.cancelling = true;
     assert_reasons(&why, "cancelling running");
 }
@@ -109,7 +109,7 @@ static void a_job_whose_lease_is_over_waits_for_a_takeover(void **state)
     (void)state;
     hf_job_why why = fresh();
     why.job->state = HF_STATE_RUNNING;
-    assert_true(hf_why_is_lapsed(&why));
+    assert_true(hf_why_lease_is_over(&why));
     assert_reasons(&why, "running");
     why.max_running = why.running = 1; /* a takeover is free */
     assert_reasons(&why, "running");
@@ -123,7 +123,7 @@ static void a_dead_job_is_dead_and_a_suspect_runs_alone(void **state)
     (void)state;
     hf_job_why why = fresh();
     why.job->crashes = POISON - 2;
-    assert_reasons(&why, "none");
+    assert_reasons(&why, "none crashed");
     why.job->crashes = POISON - 1;
     assert_reasons(&why, "none suspect");
     why.paused = true;

@@ -28,16 +28,22 @@ typedef struct hf_program_job {
     size_t checkpoint_len;
 } hf_program_job;
 
-enum { HF_PROGRAM_ENV_MAX = 256 }; /* variables */
-
 typedef struct hf_program_env {
-    hf_buf text;                        /* owned */
-    char *vars[HF_PROGRAM_ENV_MAX + 1]; /* into text, ends with NULL */
+    hf_buf text; /* owned */
+    char **vars; /* owned; into text, ends with NULL */
 } hf_program_env;
 
 /* HF_NOMEM, HF_TOOBIG. End with hf_program_env_done() in any case. */
 HF_MUSTCHECK hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
                                         const hf_program_job *job);
 void hf_program_env_done(hf_program_env *env);
+
+/* The steps of it, for programs that get their jobs in another way: begin, add any
+ * variables, pass on those of the worker (PATH and its like, and these names or all), and
+ * end. */
+void hf_program_env_begin(hf_program_env *env);
+void hf_program_env_add(hf_program_env *env, const char *name, const char *value);
+void hf_program_env_pass(hf_program_env *env, const char *const *names, bool all);
+HF_MUSTCHECK hf_err hf_program_env_end(hf_program_env *env);
 
 #endif

@@ -6,21 +6,18 @@
  * The start of a job that may have run before: what is left of that run on this machine
  * is killed, and has gone -> the program is started.
  *
- * The end, in this order: the leader has ended (pidfd) but is not reaped, so its number
- * is still its own -> KILL to what is left of the group -> what is in its pipes is read:
- * all that the leader wrote. A process that left the group may hold them open -> unless
- * the job is done, KILL to all that the program has started, and they have gone -> the
- * minder forgets the group -> the leader is reaped -> all handles are closed -> done_cb.
+ * The end, in this order: the leader has ended -> what is in its pipes is read: all that
+ * the leader wrote. A process that left the group may hold them open -> unless the job is
+ * done, all that the program has started ends -> the group is gone -> all handles are
+ * closed -> done_cb.
  */
 #include "worker/program/programs.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -28,27 +25,19 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdlock.h"
-#include "lock/minder/cgroup.h"
-#include "lock/minder/family.h"
-#include "lock/minder/mark.h"
-#include "lock/minder/minder.h"
 #include "lock/minder/spawn.h"
 #include "lock/minder/sweeper.h"
+#include "worker/group/groups.h"
 #include "worker/program/env.h"
 #include "worker/program/output.h"
 #include "worker/program/pipes.h"
 #include "worker/program/said.h"
 #include "worker/program/verdict.h"
 
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
-
 enum {
     READ_SIZE = 64 << 10,
     DRAIN_READS = 16, /* reads of one pipe at the end: as much as a pipe can hold */
     GRACE_MS = 5000,  /* where the program's specification names none */
-    CLOSING_MS = 1000 /* for the end of a family, when all programs are to end */
 };
 
 #define LEFT "a process of an earlier run of this job is still there"
@@ -70,25 +59,16 @@ struct hf_process {
     size_t payload_left;
     uint32_t timeout_ms;
 
-    pid_t pid; /* and its group; 0: not started, or reaped */
-    int pidfd;
-    hf_spawn_fault fault; /* why it was not executed */
-    hf_minded minded;
-    hf_family family; /* all that it has started */
-    hf_cgroup cgroup; /* mark 0: none, or it is removed */
-    hf_sweep sweep;   /* of what ran before it, then of its family */
-    hf_far_ends far;  /* until it is started */
+    hf_group group;
+    hf_sweep sweep;  /* of what ran before it */
+    hf_far_ends far; /* until it is started */
     hf_program_job job;
     process_pipe pipes[HF_PIPES];
-    uv_poll_t watch;  /* on pidfd */
-    uv_timer_t timer; /* for the earlier of these two, CLOCK_BOOTTIME; 0: none */
-    uint64_t timeout_ns, kill_ns;
-    int handles; /* that are not closed yet */
-    bool has_timer, watched, abandoned, reaped, closing, done;
-    bool over; /* its leader has ended */
-    bool timed_out, ended, by_signal;
-    bool denied; /* it was told that a signal was not allowed */
-    int status;
+    uv_timer_t timer;    /* for its time-out */
+    uint64_t timeout_ns; /* CLOCK_BOOTTIME; 0: none */
+    int handles;         /* that are not closed yet */
+    bool has_timer, abandoned, closing, done;
+    bool timed_out, ended, never_started;
     hf_program_output output;
     hf_program_said said; /* what came on descriptor 3 */
 };
@@ -96,12 +76,10 @@ struct hf_process {
 struct hf_programs {
     uv_loop_t *loop;
     hf_programs_opts opts;
-    hf_minder *minder;   /* owned; it stays until the last process was freed */
-    hf_sweeper *sweeper; /* owned */
+    hf_groups *groups; /* borrowed, and done with when the last process was freed */
     hf_process *running;
     size_t n_processes; /* not freed */
-    hf_cgroups cgroups; /* that were left */
-    bool closing, minder_closing, closed;
+    bool closing, closed;
     void (*closed_cb)(void *arg);
     void *closed_arg;
     char bytes[READ_SIZE]; /* for one read at a time */
@@ -234,25 +212,26 @@ static void judge(hf_process *p, hf_program_result *result,
                   char text[HF_PROGRAM_ERROR_MAX + 1])
 {
     char stderr_end[HF_PROGRAM_ERROR_MAX + 1];
-    hf_spawn_fault fault = p->fault;
+    const hf_group *group = &p->group;
+    hf_spawn_fault fault = group->fault;
     *result = (hf_program_result){.verdict = HF_VERDICT_RETRY,
                                   .error = text,
                                   .started = fault.step == HF_SPAWN_NONE,
                                   .withheld = fault.step == HF_SPAWN_MINDER ||
                                               fault.step == HF_SPAWN_LATE,
-                                  .by_signal = p->by_signal,
+                                  .by_signal = group->by_signal,
                                   .timed_out = p->timed_out,
                                   .ended = p->ended,
-                                  .asked = p->minded.asked,
-                                  .status = p->status};
+                                  .asked = group->minded.asked,
+                                  .status = group->status};
     if (fault.step != HF_SPAWN_NONE) {
         hf_program_verdict_not_started(p->spec, &fault, text);
         return;
     }
     hf_program_output_error(&p->output, stderr_end);
-    hf_program_end_state end = {.by_signal = p->by_signal,
+    hf_program_end_state end = {.by_signal = group->by_signal,
                                 .timed_out = p->timed_out,
-                                .status = p->status,
+                                .status = group->status,
                                 .timeout_ms = p->timeout_ms,
                                 .stderr_end = stderr_end};
     hf_program_verdict_decide(result, &end, &p->said.verdict, text);
@@ -287,15 +266,15 @@ static void finish(hf_process *p)
     hf_program_result result;
     char text[HF_PROGRAM_ERROR_MAX + 1];
     if (p->abandoned) {
-        hf_spawn_close_fd(&p->pidfd);
         free_process(p);
         return;
     }
     judge(p, &result, text);
-    hf_spawn_close_fd(&p->pidfd);
     leave_running(p);
     p->done = true;
-    p->done_cb(&result, p->arg); /* may free it */
+    owner->n_processes++; /* it stays, whatever done_cb frees */
+    p->done_cb(&result, p->arg);
+    owner->n_processes--;
     settle(owner);
 }
 
@@ -315,8 +294,6 @@ static void close_process(hf_process *p)
         close_pipe(&p->pipes[i]);
     if (p->has_timer)
         uv_close((uv_handle_t *)&p->timer, on_closed);
-    if (p->watched)
-        uv_close((uv_handle_t *)&p->watch, on_closed);
 }
 
 static void abandon(hf_process *p)
@@ -327,148 +304,70 @@ static void abandon(hf_process *p)
         finish(p);
 }
 
+/* Nothing of it may run beside the next run of its job. A job that is done has no other,
+ * and may leave a daemon that left the group. */
+static bool may_run_again(const hf_process *p)
+{
+    const hf_verdict_line *line = &p->said.verdict;
+    if (p->group.by_signal || p->timed_out || p->ended)
+        return true;
+    return line->has_verdict ? line->verdict != HF_VERDICT_DONE : p->group.status != 0;
+}
+
+static bool on_ended(hf_group *group)
+{
+    hf_process *p = HF_CONTAINER(group, hf_process, group);
+    p->timeout_ns = 0;
+    uv_timer_stop(&p->timer);
+    drain(p);
+    hf_program_output_end(&p->output);
+    hf_program_said_end(&p->said);
+    return may_run_again(p);
+}
+
+static void on_denied(hf_group *group)
+{
+    const hf_process *p = HF_CONTAINER(group, hf_process, group);
+    const hf_programs_opts *opts = &p->owner->opts;
+    if (opts->on_denied != NULL)
+        opts->on_denied(p->arg, opts->arg);
+}
+
+static void on_gone(hf_group *group)
+{
+    close_process(HF_CONTAINER(group, hf_process, group));
+}
+
+static const hf_group_calls calls = {on_ended, on_denied, on_gone};
+
 /* ---- its time ---- */
 
 static void on_timer(uv_timer_t *timer);
 
 static void schedule(hf_process *p)
 {
-    const uint64_t times[] = {p->timeout_ns, p->kill_ns};
-    uint64_t at_ns = UINT64_MAX, now_ns = hf_boot_ns();
-    for (size_t i = 0; i < HF_COUNT(times); i++)
-        if (times[i] != 0 && times[i] < at_ns)
-            at_ns = times[i];
-    uv_timer_stop(&p->timer);
-    if (at_ns == UINT64_MAX)
+    uint64_t now_ns = hf_boot_ns();
+    if (p->timeout_ns == 0)
         return;
-    uint64_t wait_ms = at_ns <= now_ns ? 0 : (at_ns - now_ns) / HF_MS_NS + 1;
+    uint64_t wait_ms =
+        p->timeout_ns <= now_ns ? 0 : (p->timeout_ns - now_ns) / HF_MS_NS + 1;
     uv_update_time(p->owner->loop);
     uv_timer_start(&p->timer, on_timer, wait_ms, 0);
 }
 
-/* A process that became another user (sudo) outlives its lease, if it is in no cgroup. */
-static void tell_denied(hf_process *p)
-{
-    const hf_programs_opts *opts = &p->owner->opts;
-    if (!p->denied && opts->on_denied != NULL)
-        opts->on_denied(p->arg, opts->arg);
-    p->denied = true;
-}
-
-static void send_signal(hf_process *p, int sig)
-{
-    if (!hf_spawn_signal_child(p->pid, p->pidfd, sig) && errno == EPERM &&
-        p->cgroup.mark == 0)
-        tell_denied(p);
-}
-
-static void ask_to_end(hf_process *p, uint32_t grace_ms)
-{
-    uint64_t kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
-    if (grace_ms == 0) {
-        send_signal(p, SIGKILL);
-        p->kill_ns = 0;
-        return;
-    }
-    if (p->kill_ns == 0) {
-        send_signal(p, SIGTERM);
-        hf_sweeper_ask(p->owner->sweeper, &p->family);
-    }
-    if (p->kill_ns == 0 || kill_ns < p->kill_ns)
-        p->kill_ns = kill_ns;
-}
-
-static void reap(hf_process *p)
-{
-    hf_minder_remove(p->owner->minder, &p->minded);
-    siginfo_t info;
-    while (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED) < 0 && errno == EINTR)
-        continue;
-    hf_cgroups_leave(&p->owner->cgroups, &p->cgroup);
-    if (hf_spawn_left_denied(p->pid, p->pidfd))
-        tell_denied(p);
-    p->pid = 0;
-    p->reaped = true;
-    close_process(p);
-}
-
-static void on_family_gone(hf_sweep *sweep)
-{
-    hf_process *p = HF_CONTAINER(sweep, hf_process, sweep);
-    if (sweep->family.denied)
-        tell_denied(p);
-    reap(p);
-}
-
-static void sweep(hf_process *p, const hf_family *family, void (*cb)(hf_sweep *))
-{
-    uint64_t ms = p->owner->closing ? CLOSING_MS : HF_FAMILY_KILL_MS;
-    p->sweep.family = *family;
-    p->sweep.cb = cb;
-    atomic_store(&p->sweep.until_ns, hf_boot_ns() + ms * HF_MS_NS);
-    hf_sweeper_kill(p->owner->sweeper, &p->sweep);
-}
-
-/* Nothing of it may run beside the next run of its job. A job that is done has no other,
- * and may leave a daemon that left the group. */
-static bool may_run_again(const hf_process *p)
-{
-    const hf_verdict_line *line = &p->said.verdict;
-    if (p->by_signal || p->timed_out || p->ended)
-        return true;
-    return line->has_verdict ? line->verdict != HF_VERDICT_DONE : p->status != 0;
-}
-
-static void on_leader_ended(hf_process *p)
-{
-    p->over = true;
-    p->timeout_ns = p->kill_ns = 0;
-    uv_poll_stop(&p->watch);
-    uv_timer_stop(&p->timer);
-    send_signal(p, SIGKILL);
-    drain(p);
-    hf_program_output_end(&p->output);
-    hf_program_said_end(&p->said);
-    if (may_run_again(p) && !hf_family_is_empty(&p->family))
-        sweep(p, &p->family, on_family_gone);
-    else
-        reap(p);
-}
-
-static void on_watch(uv_poll_t *poll, int status, int events)
-{
-    (void)status, (void)events;
-    hf_process *p = poll->data;
-    if (!p->over && hf_spawn_has_ended(p->pidfd, &p->by_signal, &p->status))
-        on_leader_ended(p);
-}
-
-static bool is_due(uint64_t at_ns, uint64_t now_ns)
-{
-    return at_ns != 0 && now_ns >= at_ns;
-}
-
+/* A program that ended in time has not timed out because this loop was slow. */
 static void on_timer(uv_timer_t *timer)
 {
     hf_process *p = timer->data;
-    uint64_t now_ns = hf_boot_ns();
-    /* A program that ended in time has not timed out because this loop was slow. */
-    if (p->over)
+    if (hf_group_check(&p->group))
         return;
-    if (hf_spawn_has_ended(p->pidfd, &p->by_signal, &p->status)) {
-        on_leader_ended(p);
+    if (hf_boot_ns() < p->timeout_ns) {
+        schedule(p);
         return;
     }
-    if (is_due(p->kill_ns, now_ns)) {
-        send_signal(p, SIGKILL);
-        p->kill_ns = 0;
-    }
-    if (is_due(p->timeout_ns, now_ns)) {
-        p->timeout_ns = 0;
-        p->timed_out = true;
-        ask_to_end(p, p->spec->grace_ms == 0 ? GRACE_MS : p->spec->grace_ms);
-    }
-    schedule(p);
+    p->timeout_ns = 0;
+    p->timed_out = true;
+    hf_group_end(&p->group, p->spec->grace_ms == 0 ? GRACE_MS : p->spec->grace_ms);
 }
 
 /* ---- its start ---- */
@@ -509,7 +408,7 @@ static hf_process *new_process(hf_programs *programs, const hf_program *spec,
     p->payload = job->payload;
     p->payload_left = job->payload_len;
     p->timeout_ms = job->timeout_ms;
-    p->pidfd = -1;
+    hf_group_init(&p->group, programs->groups, &calls);
     for (int i = 0; i < HF_PIPES; i++)
         p->pipes[i] = (process_pipe){.process = p, .fd = -1};
     hf_program_output_init(&p->output, on_line, p);
@@ -525,29 +424,6 @@ static hf_err prepare(hf_process *p)
     p->has_timer = true;
     p->handles++;
     return poll_pipes(p);
-}
-
-static hf_err run_process(hf_process *p, const hf_program_job *job)
-{
-    hf_programs *owner = p->owner;
-    int failed = uv_poll_init(owner->loop, &p->watch, p->pidfd);
-    if (failed != 0) {
-        hf_spawn_undo(p->pid, hf_minder_fd(owner->minder));
-        hf_cgroups_leave(&p->owner->cgroups, &p->cgroup);
-        errno = -failed;
-        return HF_SYSTEM;
-    }
-    p->watch.data = p;
-    p->watched = true;
-    p->handles++;
-    p->family = hf_family_of(p->pid);
-    hf_minder_add(owner->minder, &p->minded, p->pid, job->deadline_ns);
-    uv_poll_start(&p->watch, UV_READABLE, on_watch);
-    start_pipes(p);
-    if (p->timeout_ms > 0)
-        p->timeout_ns = hf_boot_ns() + p->timeout_ms * HF_MS_NS;
-    schedule(p);
-    return HF_OK;
 }
 
 static void enter_running(hf_process *p)
@@ -567,57 +443,30 @@ static bool open_pipes(hf_process *p, const hf_program_job *job)
     return opened;
 }
 
-static hf_err make_cgroup(hf_process *p, hf_spawn *how)
-{
-    const hf_cgroup group = {hf_mark_common(how->mark), how->job};
-    how->cgroup_fd = hf_cgroup_make(&group);
-    if (how->cgroup_fd < 0)
-        return HF_SYSTEM;
-    p->cgroup = group;
-    return HF_OK;
-}
-
-static hf_err spawn(hf_process *p, const hf_far_ends *far, const hf_program_job *job)
+static hf_err start_group(hf_process *p, const hf_program_job *job)
 {
     hf_program_env env;
-    char path[PATH_MAX];
-    hf_spawned spawned;
-    int minder_fd = hf_minder_fd(p->owner->minder);
-    if (minder_fd < 0)
-        return HF_BUSY; /* it went this very moment */
     hf_err err = hf_program_env_init(&env, p->spec, job);
     if (err == HF_OK) {
-        hf_spawn_find(p->spec->argv[0], path);
-        hf_spawn how = {.cgroup_fd = -1,
-                        .path = path,
-                        .argv = (char *const *)(uintptr_t)p->spec->argv, /* only read */
-                        .envp = env.vars,
-                        .cwd = p->spec->cwd,
-                        .minder_fd = minder_fd,
-                        .deadline_ns = job->deadline_ns,
-                        .mark = hf_mark_new(),
-                        .job = hf_mark_of_job(job->identity),
-                        .ends_with_us = true};
+        hf_group_start_opts how = {.argv = p->spec->argv,
+                                   .envp = env.vars,
+                                   .cwd = p->spec->cwd,
+                                   .deadline_ns = job->deadline_ns,
+                                   .identity = job->identity};
         for (size_t i = 0; i < HF_COUNT(how.fds); i++)
-            how.fds[i] = far->fds[i];
-        if (p->owner->opts.cgroup && how.mark != 0)
-            err = make_cgroup(p, &how);
-        if (err == HF_OK)
-            err = hf_spawn_start(&how, &spawned);
-        int error = errno;
-        hf_spawn_close_fd(&how.cgroup_fd);
-        errno = error;
+            how.fds[i] = p->far.fds[i];
+        err = hf_group_start(&p->group, &how);
     }
     int error = errno;
     hf_program_env_done(&env);
-    if (err != HF_OK)
-        hf_cgroups_leave(&p->owner->cgroups, &p->cgroup);
+    hf_program_pipes_close(&p->far);
     errno = error;
     if (err != HF_OK)
         return err;
-    p->pid = spawned.pid;
-    p->pidfd = spawned.pidfd;
-    p->fault = spawned.fault;
+    start_pipes(p);
+    if (p->timeout_ms > 0)
+        p->timeout_ns = hf_boot_ns() + p->timeout_ms * HF_MS_NS;
+    schedule(p);
     return HF_OK;
 }
 
@@ -625,21 +474,15 @@ static hf_err spawn(hf_process *p, const hf_far_ends *far, const hf_program_job 
 static void on_place_free(hf_sweep *sweep)
 {
     hf_process *p = HF_CONTAINER(sweep, hf_process, sweep);
-    uint64_t wanted_ns = atomic_load(&p->minded.wanted_ns); /* by hf_program_extend() */
-    if (wanted_ns > p->job.deadline_ns)
-        p->job.deadline_ns = wanted_ns;
     if (sweep->left && !p->ended)
         on_line(0, LEFT, strlen(LEFT), p);
-    hf_err err = p->ended ? HF_CANCEL : spawn(p, &p->far, &p->job);
-    if (err == HF_OK)
-        err = run_process(p, &p->job);
-    int error = errno;
-    hf_program_pipes_close(&p->far);
+    hf_err err = p->ended ? HF_CANCEL : start_group(p, &p->job);
     if (err == HF_OK)
         return;
-    p->fault = (hf_spawn_fault){err == HF_CANCEL ? HF_SPAWN_LATE : HF_SPAWN_MINDER,
-                                err == HF_BUSY ? EPIPE : error};
-    p->over = p->reaped = true;
+    p->never_started = true;
+    p->group.fault = (hf_spawn_fault){err == HF_CANCEL ? HF_SPAWN_LATE : HF_SPAWN_MINDER,
+                                      err == HF_BUSY ? EPIPE : errno};
+    hf_program_pipes_close(&p->far);
     close_process(p);
 }
 
@@ -648,7 +491,7 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
                          hf_process **out)
 {
     HF_ASSERT(done_cb != NULL && !programs->closing);
-    if (!hf_programs_ready(programs))
+    if (!hf_groups_ready(programs->groups))
         return HF_BUSY;
     hf_process *p = new_process(programs, spec, job, done_cb, arg);
     if (p == NULL)
@@ -657,14 +500,13 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     if (err == HF_OK && job->ran_before) {
         enter_running(p);
         p->job = *job;
-        sweep(p, &(hf_family){.job = hf_mark_of_job(job->identity)}, on_place_free);
+        p->sweep.cb = on_place_free;
+        hf_groups_sweep(programs->groups, &p->sweep, job->identity);
         *out = p;
         return HF_OK;
     }
     if (err == HF_OK)
-        err = spawn(p, &p->far, job);
-    if (err == HF_OK)
-        err = run_process(p, job);
+        err = start_group(p, job);
     int error = errno;
     hf_program_pipes_close(&p->far);
     if (err != HF_OK) {
@@ -681,20 +523,18 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
 
 void hf_program_extend(hf_process *p, uint64_t deadline_ns)
 {
-    hf_minder_extend(p->owner->minder, &p->minded, deadline_ns);
+    hf_group_extend(&p->group, deadline_ns);
 }
 
 void hf_program_end(hf_process *p, uint32_t grace_ms)
 {
-    if (p->done || p->over)
+    if (p->done || p->group.over || p->never_started)
         return;
     p->ended = true;
-    if (p->pid == 0) { /* it waits for what ran before it */
+    if (p->group.pid == 0) /* it waits for what ran before it */
         atomic_store(&p->sweep.until_ns, 1);
-        return;
-    }
-    ask_to_end(p, grace_ms);
-    schedule(p);
+    else
+        hf_group_end(&p->group, grace_ms);
 }
 
 void hf_program_free(hf_process *p)
@@ -707,79 +547,31 @@ void hf_program_free(hf_process *p)
 
 /* ---- all of them ---- */
 
-static void on_minder(bool ready, void *arg)
-{
-    hf_programs *programs = arg;
-    if (programs->opts.on_ready != NULL && !programs->closing)
-        programs->opts.on_ready(ready, programs->opts.arg);
-}
-
-hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
-                       const hf_programs_opts *opts, char detail[HF_DETAIL_SIZE])
+hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop, hf_groups *groups,
+                       const hf_programs_opts *opts)
 {
     hf_programs *programs = calloc(1, sizeof *programs);
     if (programs == NULL)
         return HF_NOMEM;
     programs->loop = loop;
+    programs->groups = groups;
     programs->opts = *opts;
-    programs->opts.minder_path = NULL; /* not ours to keep */
-    hf_minder_opts minder = {.loop = loop,
-                             .path = opts->minder_path,
-                             .kill_grace_ms = opts->kill_grace_ms,
-                             .on_ready = on_minder,
-                             .arg = programs};
-    hf_err err = opts->cgroup ? hf_cgroup_check(detail) : HF_OK;
-    if (err == HF_OK)
-        err = hf_sweeper_new(&programs->sweeper, loop);
-    if (err == HF_OK)
-        err = hf_minder_start(&programs->minder, &minder, detail);
-    if (err != HF_OK) {
-        if (programs->sweeper != NULL)
-            hf_sweeper_close(programs->sweeper, free, programs);
-        else
-            free(programs);
-        return err;
-    }
+    hf_groups_enter(groups);
     *out = programs;
     return HF_OK;
 }
 
-bool hf_programs_ready(const hf_programs *programs)
-{
-    return hf_minder_ready(programs->minder);
-}
-
-pid_t hf_programs_minder_pid(const hf_programs *programs)
-{
-    return hf_minder_pid(programs->minder);
-}
-
-static void on_sweeper_closed(void *arg)
-{
-    hf_programs *programs = arg;
-    void (*cb)(void *) = programs->closed_cb;
-    void *cb_arg = programs->closed_arg;
-    programs->closed = true;
-    settle(programs);
-    if (cb != NULL)
-        cb(cb_arg);
-}
-
-static void on_minder_closed(void *arg)
-{
-    hf_programs *programs = arg;
-    hf_sweeper_close(programs->sweeper, on_sweeper_closed, programs);
-}
-
 static void settle(hf_programs *programs)
 {
+    if (programs->closing && programs->running == NULL && !programs->closed) {
+        programs->closed = true;
+        hf_groups_leave(programs->groups);
+        if (programs->closed_cb != NULL)
+            programs->closed_cb(programs->closed_arg);
+    }
     if (programs->closed && programs->n_processes == 0) {
-        hf_minder_free(programs->minder);
+        hf_groups_done(programs->groups);
         free(programs);
-    } else if (programs->closing && programs->running == NULL &&
-               !programs->minder_closing) {
-        programs->minder_closing = true;
-        hf_minder_close(programs->minder, on_minder_closed, programs);
     }
 }
 

@@ -4,10 +4,7 @@
  *               |                         -> what it wrote is read -> done_cb
  *               '-> time-out, end: TERM to the group -> KILL after a grace
  *
- * Each program leads a session and process group of its own, and the minder
- * (lock/minder/minder.h) knows the group and its deadline before the program's first
- * instruction. The group never outlives its leader: processes that the leader leaves
- * behind are killed before it is reaped, while no other group can have its number.
+ * Each program leads a process group (worker/group/groups.h).
  *
  * Belongs to one worker; call from its loop's thread only, except hf_program_extend(). */
 #ifndef HF_WORKER_PROGRAM_PROGRAMS_H
@@ -20,6 +17,7 @@
 
 #include "holdfast/error.h"
 #include "holdfast/worker.h"
+#include "worker/group/groups.h"
 #include "worker/program/env.h"
 #include "worker/program/verdict.h"
 
@@ -29,9 +27,6 @@ typedef struct hf_programs hf_programs;
 typedef struct hf_process hf_process;
 
 typedef struct hf_programs_opts {
-    const char *minder_path; /* NULL: `holdfast`, found by PATH */
-    uint32_t kill_grace_ms;  /* the minder sends TERM this long before the deadline */
-    bool cgroup;             /* each program gets one of its own (lock/minder/cgroup.h) */
     /* A line of a program's output, without its newline but followed by a NUL, with the
      * `arg` of hf_programs_start(). stream: 1 or 2; 0 for the one line, the last, that
      * says how much was left out. May be NULL. */
@@ -43,25 +38,15 @@ typedef struct hf_programs_opts {
     /* Some of a program's processes may not be signalled: they became another user. Once
      * for each program, with the `arg` of hf_programs_start(). May be NULL. */
     void (*on_denied)(void *job_arg, void *arg);
-    /* The minder went, or came back. Never called from inside a call of the user's; not
-     * for the first one, which is there when hf_programs_new() returns. May be NULL. */
-    void (*on_ready)(bool ready, void *arg);
     void *arg;
 } hf_programs_opts;
 
 typedef void (*hf_program_done_cb)(const hf_program_result *result, void *arg);
 
-/* Starts the minder, and waits until it says that it is there (5 s at most). Must be
- * called before the worker starts threads. HF_SYSTEM (also where no cgroup can be made),
- * HF_NOMEM, HF_CONFIG (no such command, or it is no minder); then `detail` (may be NULL)
- * says why. The caller owns *out and ends it with hf_programs_close(). */
+/* `groups` is borrowed until cb of hf_programs_close(). HF_NOMEM. The caller owns *out
+ * and ends it with hf_programs_close(). */
 HF_MUSTCHECK hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
-                                    const hf_programs_opts *opts,
-                                    char detail[HF_DETAIL_SIZE]);
-
-/* Whether the minder lives. Without it nothing is started. */
-bool hf_programs_ready(const hf_programs *programs);
-pid_t hf_programs_minder_pid(const hf_programs *programs);
+                                    hf_groups *groups, const hf_programs_opts *opts);
 
 /* Starts a program. HF_OK: done_cb is called exactly once, on the loop's thread and never
  * from inside this call, also when hf_programs_close() comes first. HF_BUSY (the minder
@@ -85,9 +70,9 @@ void hf_program_end(hf_process *process, uint32_t grace_ms);
  * hf_program_extend() (drop the lease first). May come after hf_programs_close(). */
 void hf_program_free(hf_process *process);
 
-/* Kills and reaps every program (their done_cbs run), ends the minder, and calls cb (may
- * be NULL) on the loop's thread. Only hf_program_extend() and hf_program_free() may
- * follow. NULL: cb is not called. */
+/* Kills and reaps every program (their done_cbs run), and calls cb (may be NULL) on the
+ * loop's thread, or at once. Only hf_program_extend() and hf_program_free() may follow.
+ * NULL: cb is not called. */
 void hf_programs_close(hf_programs *programs, void (*cb)(void *arg), void *arg);
 
 #endif

@@ -26,7 +26,30 @@ enum { BACKOFF_FIRST_MS = 100, BACKOFF_LONGEST_MS = 1000 };
 
 bool hf_queue_is(const hf_served *served, unsigned traits)
 {
-    return hf_claim_state_is(served->state, traits);
+    const unsigned claims = HF_Q_CLAIMABLE | HF_Q_EAGER | HF_Q_PATIENT;
+    if (served->paused > 0 && (traits & HF_Q_UNHEARD) != 0)
+        return true;
+    return hf_claim_state_is(served->state,
+                             served->paused > 0 ? traits & ~claims : traits);
+}
+
+void hf_queue_pause(hf_served *served)
+{
+    if (served->paused++ > 0)
+        return;
+    served->bundle->give_back = served->bundle->wait_stale = true;
+    served->wake.timer_ms = served->wake.due_ms = 0;
+    served->worker->turn_due = true;
+}
+
+void hf_queue_unpause(hf_served *served)
+{
+    if (--served->paused > 0)
+        return;
+    served->bundle->wait_stale = true;
+    if (!hf_queue_is(served, HF_Q_GONE))
+        hf_queue_apply(served, HF_E_DOUBT);
+    served->worker->turn_due = true;
 }
 
 uint32_t hf_queue_backoff_longer(uint32_t ms)
@@ -281,7 +304,7 @@ static bool is_referred_to(const hf_served *served)
 {
     const hf_whole *whole = served->whole;
     return (served == whole->members && whole->n_members > 1) || served->runs > 0 ||
-           served->requests > 0 || served->debt != HF_DEBT_NONE ||
+           served->requests > 0 || served->debt != HF_DEBT_NONE || served->paused > 0 ||
            hf_queue_is_waited_for(served) ||
            (served->bundle->only != NULL && served->bundle->unblocks > 0);
 }
@@ -491,6 +514,7 @@ hf_whole *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
     if (whole->limits.shards != queue->settings.shards)
         whole->members->registration.done = false;
     whole->weight = queue->settings.weight;
+    whole->offered = queue->offered;
     set_limits(whole, &queue->settings);
     if (strcmp(whole->on_dead, queue->on_dead) != 0)
         register_again(whole);

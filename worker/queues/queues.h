@@ -25,6 +25,7 @@ struct hf_whole {
     uint32_t weight;
     hf_worker_queue limits; /* its text is not used */
     char on_dead[HF_ID_SIZE];
+    bool offered;         /* only programs name it: it is served while one does */
     bool new_limits;      /* Redis did not know them: that has to be logged */
     double credit;        /* jobs by weight that the others had and it did not; <= 0 */
     hf_served *turn;      /* the member that is claimed next; NULL: none can be */
@@ -48,6 +49,7 @@ struct hf_served {
     hf_bundle *bundle;       /* the queues that it shares requests with */
     hf_queue queue;
     hf_claim_state state;
+    unsigned paused; /* by so many: hf_queue_pause() */
     hf_debt debt;
     size_t slot;       /* its place in memory, and its group with the watchdog */
     size_t runs;       /* jobs that are held */
@@ -120,6 +122,10 @@ size_t hf_queue_fields(const hf_served *served, hf_log_field out[2]);
 bool hf_queue_is_divided(const hf_served *served);    /* its jobs are in its shards */
 bool hf_queue_is_waited_for(const hf_served *served); /* by the blocking call */
 
+/* It is not claimed, and its batons are left to other workers, until each that has paused
+ * it has unpaused it. */
+void hf_queue_pause(hf_served *served);
+void hf_queue_unpause(hf_served *served);
 void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
 uint32_t hf_queue_backoff_longer(uint32_t ms);      /* than the last time */
 /* This site refused a request. True: the queue backs off, because of itself or because no

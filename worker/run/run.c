@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/text.h"
 #include "holdfast/admin.h"
 #include "worker/handler.h"
@@ -133,7 +134,7 @@ void hf_run_choose(hf_run *run)
 {
     hf_handler_unref(run->handler);
     run->handler = hf_handler_ref(find_handler(run->worker, run->record.type));
-    if (run->handler != NULL)
+    if (run->handler != NULL && !run->worker->opts.no_timeouts)
         run->timeout_ms = run->record.timeout_ms != 0 ? run->record.timeout_ms
                                                       : run->handler->timeout_ms;
 }
@@ -168,6 +169,7 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
         free(run);
         return NULL;
     }
+    run->alone = run->isolated || run->record.alone;
     if (err == HF_OK)
         hf_run_choose(run);
     else
@@ -175,6 +177,25 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
     run->ran_before = job->ran_before || run->record.attempts > 0;
     served->runs++;
     return run;
+}
+
+bool hf_run_worker_stops(const hf_run *run)
+{
+    return run->worker->phase != HF_SERVING || atomic_load(&run->worker->stops) > 0;
+}
+
+uint32_t hf_run_max_attempts(const hf_run *run)
+{
+    if (run->record.max_attempts != 0)
+        return run->record.max_attempts;
+    if (run->handler->max_attempts != 0)
+        return run->handler->max_attempts;
+    return run->worker->opts.max_attempts;
+}
+
+int64_t hf_run_created_ms(const hf_run *run)
+{
+    return run->record.created_ms != 0 ? run->record.created_ms : hf_id_made_ms(run->id);
 }
 
 uint64_t hf_run_identity(const hf_run *run)
@@ -262,7 +283,7 @@ void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome)
      * set. */
     bool snoozed =
         run->op == HF_OP_RELEASE && run->verdict == HF_VERDICT_RELEASE && !run->released;
-    if (run->op == HF_OP_RETRY || snoozed) {
+    if (run->op == HF_OP_RETRY || snoozed || run->waits) {
         hf_format_duration(run->delay_ms, in);
         fields[n++] = (hf_log_field){.key = "in", .text = in};
     }
@@ -273,7 +294,7 @@ void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome)
                                     (run->op == HF_OP_RELEASE && run->error == NULL));
     /* It may come again and again. */
     bool again =
-        run->elsewhere ||
+        run->waits || run->elsewhere ||
         (run->op == HF_OP_REFUSE && run->reason == NULL && run->record.refused_ms != 0);
     hf_report(w, again ? HF_LOG_DEBUG : ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
 }

@@ -38,7 +38,11 @@ struct hf_run {
     uint32_t timeout_ms;
     hf_run_state state;
     bool ran_before; /* an earlier run may have left something */
+    bool alone;      /* it has to have its process to itself */
+    bool shared; /* its process runs others beside it: one that times out is alone next */
+    bool neighbour; /* its process was ended because of another job in it */
     bool elsewhere; /* another worker has a handler for its type */
+    bool waits;     /* it goes back because what would run it is down */
     bool isolated, has_retry_in, resent, lost_logged, released;
     bool started;       /* its program; of a C handler begun_ns says it */
     hf_verdict_op op;   /* DECIDED: the verdict to send */
@@ -53,6 +57,7 @@ struct hf_run {
     hf_bytes checkpoint;           /* of an earlier run; behind the record */
     struct hf_notes *notes;        /* owned, NULL: none (notes.h); under note_lock */
     _Atomic(hf_process *) process; /* of a program */
+    struct hf_child *child;        /* of a pool, while it runs there */
     atomic_bool lost, cancelled, timed_out, stopping;
     atomic_bool await_renewal; /* HELD_BACK: not told of yet */
     _Atomic uint64_t begun_ns; /* a C handler was called; 0: it waits for a thread */
@@ -85,6 +90,12 @@ void hf_run_set_text(hf_run *run, const char *text, size_t len);
 /* To release a job whose C handler has not returned and still uses the run. NULL: no
  * memory */
 hf_run *hf_run_stand_in(hf_run *run);
+
+/* Its worker was told to stop, even if the loop has not come to that yet. */
+bool hf_run_worker_stops(const hf_run *run);
+uint32_t
+hf_run_max_attempts(const hf_run *run);       /* the job's, its handler's, or all jobs' */
+int64_t hf_run_created_ms(const hf_run *run); /* Unix; 0: nobody knows */
 
 /* A hash that tells its job from any other, also from one that has its id later, or has
  * it at another Redis. */

@@ -76,9 +76,8 @@ static bool run_one(hf_worker *w, unsigned term)
         return false;
     }
     uv_update_time(&w->loop);
-    set_wakeup(w, 0);
     w->runner->lead.after(w);
-    w->turn_due = true;
+    set_wakeup(w, 0);
     return true;
 }
 

@@ -22,7 +22,9 @@
 
 #include "worker/worker.h"
 
-/* `after` is called after a handler, on the thread that has the loop. */
+/* `after` is called after each handler that the leader has run, on the thread that has
+ * the loop. It should send the job's end at once: a whole round of the loop would delay
+ * the next job. */
 HF_MUSTCHECK hf_err hf_leader_open(hf_worker *w, void (*after)(hf_worker *w));
 void hf_leader_close(hf_worker *w); /* when no thread of the handlers is left */
 

@@ -15,7 +15,6 @@
  */
 #include "worker/runner/runner.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,36 +22,39 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/parent.h"
+#include "worker/group/groups.h"
 #include "worker/node/site.h"
 #include "worker/outbox.h"
-#include "worker/program/env.h"
+#include "worker/pool/supervisors.h"
 #include "worker/program/programs.h"
-#include "worker/program/verdict.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
 #include "worker/run/notes.h"
+#include "worker/run/pace.h"
 #include "worker/run/result.h"
 #include "worker/run/run.h"
+#include "worker/runner/launcher.h"
 #include "worker/runner/leader.h"
 #include "worker/runner/state.h"
 #include "worker/runner/threads.h"
 #include "worker/worker.h"
 
 enum {
-    AHEAD_MAX = 800,     /* jobs claimed ahead */
-    AHEAD_MS = 3,        /* so much work is claimed ahead for each slot */
     AHEAD_KEEP_MS = 100, /* then a job claimed ahead that has not started is released */
     ISOLATED_AWAY_MS = 1000, /* an isolated job that could not run alone stays away */
     ISOLATED_AWAY_MAX_MS = 3600000,
-    KILLED_OUTSIDE_MS = 100, /* our own signal may arrive this long after a program's */
-    BACKOFF_FIRST_MS = 100,
-    BACKOFF_LONGEST_MS = 5000
+    AWAY_LEAST_MS = 1000,
 };
 
 static bool is_c(const hf_run *run)
 {
     return run->handler->fn != NULL;
+}
+
+static bool is_pooled(const hf_run *run)
+{
+    return run->handler != NULL && run->handler->pool != NULL;
 }
 
 /* How many more could be started now. */
@@ -73,9 +75,20 @@ static bool isolated_waits(const hf_worker *w)
 /* Programs alone, and the minder is away; or the last program could not be started. */
 static bool cannot_start(const hf_worker *w)
 {
-    return w->runner->spawn_hold_until_ns != 0 ||
+    return w->runner->spawn_hold_until_ns != 0 || hf_supervisors_starting(w) ||
            (w->only_programs &&
-            (w->runner->programs == NULL || !hf_programs_ready(w->runner->programs)));
+            (w->runner->groups == NULL || !hf_groups_ready(w->runner->groups)));
+}
+
+/* The slots of C handlers and programs. A worker that has neither needs none. */
+static size_t own_slots(const hf_worker *w)
+{
+    return w->n_own > 0 ? w->opts.concurrency : 0;
+}
+
+uint32_t hf_runner_capacity(const hf_worker *w)
+{
+    return (uint32_t)(own_slots(w) + hf_supervisors_slots(w));
 }
 
 /* None beside an isolated job: its baton goes to a worker that can claim. */
@@ -83,19 +96,10 @@ uint32_t hf_runner_slots(const hf_worker *w)
 {
     size_t busy = w->runner->c_out + w->runner->programs_out + w->runner->waiting.n +
                   w->runner->held_back.n;
+    size_t own = own_slots(w);
     if (w->runner->exclusive || isolated_waits(w) || cannot_start(w))
         return 0;
-    return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
-}
-
-/* So much is claimed ahead that no slot waits for a round trip: a few milliseconds of
- * work. */
-static size_t ahead(const hf_worker *w)
-{
-    if (w->runner->mean_run_ns <= 0)
-        return 0;
-    double n = w->opts.concurrency * (AHEAD_MS * 1e6) / w->runner->mean_run_ns;
-    return n > AHEAD_MAX ? AHEAD_MAX : (size_t)n;
+    return (uint32_t)(hf_supervisors_free_slots(w) + (busy < own ? own - busy : 0));
 }
 
 /* Not one by one while many are held: a request should fetch a quarter of what can be
@@ -103,184 +107,16 @@ static size_t ahead(const hf_worker *w)
  */
 uint32_t hf_runner_wanted(const hf_worker *w)
 {
-    size_t target = w->opts.concurrency + ahead(w);
+    size_t slots = own_slots(w) + hf_supervisors_slots(w);
+    size_t target = slots + hf_pace_ahead(w->runner->mean_run_ns, own_slots(w)) +
+                    hf_supervisors_ahead(w);
     size_t have = w->held + w->arriving - w->decided - w->runner->killed_outside.n;
     if (w->runner->exclusive || have >= target || isolated_waits(w) || cannot_start(w))
         return 0;
     size_t want = target - have;
-    if (have > w->opts.concurrency && want * 4 < target)
+    if (have > slots && want * 4 < target)
         return 0;
     return (uint32_t)want;
-}
-
-/* ---- programs ---- */
-
-static void learn(hf_worker *w, uint64_t total_ns, size_t n)
-{
-    double mean = (double)total_ns / (double)n;
-    double share = n >= 16 ? 0.5 : (double)n / 32;
-    w->runner->mean_run_ns = w->runner->mean_run_ns <= 0
-                                 ? mean
-                                 : w->runner->mean_run_ns * (1 - share) + mean * share;
-}
-
-/* Even before the loop has come to it. */
-static bool is_told_to_stop(const hf_worker *w)
-{
-    return w->phase != HF_SERVING || atomic_load(&w->stops) > 0;
-}
-
-/* The minder asks a program to end before its lease does: that Redis was away is not the
- * program's fault, also when the renewal has come just then. While renewals come in time,
- * no program is ever so near to its deadline. */
-static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
-                              const hf_program_result *result)
-{
-    uint64_t deadline = hf_lease_deadline_ns(run->lease);
-    return result->asked || deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
-}
-
-/* systemd signals the whole control group: a program that fails after a stop was told to
- * stop. The signal may kill a program before it reaches us, so we cannot know at once
- * whether a signal that is not ours was meant for that program alone. */
-static void decide_end(hf_worker *w, hf_run *run, const hf_program_result *result)
-{
-    bool failed =
-        result->verdict == HF_VERDICT_RETRY || result->verdict == HF_VERDICT_DEAD;
-    if (result->withheld ||
-        (failed && (is_told_to_stop(w) || is_told_by_minder(w, run, result))))
-        run->released = true;
-    if (failed && !run->released && result->by_signal && !result->ended &&
-        !result->timed_out)
-        hf_run_push(&w->runner->killed_outside, run);
-    else
-        hf_outbox_finish(run);
-}
-
-static void decide_killed(hf_worker *w)
-{
-    uint64_t now = hf_boot_ns();
-    bool stop = is_told_to_stop(w);
-    for (hf_run *run = w->runner->killed_outside.head, *next; run != NULL; run = next) {
-        next = run->next;
-        if (!stop && run->ended_ns + KILLED_OUTSIDE_MS * HF_MS_NS > now)
-            continue;
-        run->released = run->released || stop;
-        hf_run_remove(&w->runner->killed_outside, run);
-        hf_outbox_finish(run);
-    }
-}
-
-/* The slots that programs leave free. */
-static void allow_threads(hf_worker *w)
-{
-    hf_threads_allow(w->runner->threads,
-                     w->opts.concurrency - (uint32_t)w->runner->programs_out);
-}
-
-static void on_program_done(const hf_program_result *result, void *arg)
-{
-    hf_run *run = arg;
-    hf_worker *w = run->worker;
-    run->ended_ns = hf_boot_ns();
-    learn(w, run->ended_ns - run->started_ns, 1);
-    run->verdict = result->verdict;
-    run->started = !result->withheld;
-    if (result->timed_out)
-        atomic_store(&run->timed_out, true);
-    if (result->error[0] != '\0')
-        hf_run_set_text(run, result->error, strlen(result->error));
-    if (result->has_retry_in) {
-        run->has_retry_in = true;
-        run->delay_ms = result->retry_in_ms;
-    }
-    if (result->result != NULL) /* if memory ran out, the job is done without it */
-        (void)!hf_result_set(run, result->result, result->result_len,
-                             result->result_is_json);
-    hf_run_remove(&w->runner->started, run);
-    w->runner->programs_out--;
-    allow_threads(w);
-    w->runner->isolated_out -= run->isolated ? 1 : 0;
-    decide_end(w, run, result);
-    w->turn_due = true;
-}
-
-/* No program could be started, for want of descriptors or processes. Until the backoff is
- * over this worker claims nothing, not even for C handlers, which would soon need the
- * same resources. Jobs that wait are left to other workers. */
-static void back_off(hf_worker *w, int error)
-{
-    uint64_t now = hf_boot_ns();
-    uint32_t ms = w->runner->spawn_backoff_ms == 0 ? BACKOFF_FIRST_MS
-                                                   : 2 * w->runner->spawn_backoff_ms;
-    if (error != w->runner->spawn_error ||
-        now - w->runner->spawn_logged_ns >= HF_REMIND_MS * HF_MS_NS) {
-        hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
-                       strerror(error));
-        w->runner->spawn_error = error;
-        w->runner->spawn_logged_ns = now;
-    }
-    w->runner->spawn_backoff_ms = ms < BACKOFF_LONGEST_MS ? ms : BACKOFF_LONGEST_MS;
-    w->runner->spawn_hold_until_ns = now + w->runner->spawn_backoff_ms * HF_MS_NS;
-}
-
-static void note_started(hf_worker *w)
-{
-    if (w->runner->spawn_error != 0)
-        hf_report_text(w, HF_LOG_INFO, "programs are started again", NULL, NULL);
-    w->runner->spawn_error = 0;
-    w->runner->spawn_backoff_ms = 0;
-}
-
-static bool start_program(hf_worker *w, hf_run *run)
-{
-    hf_process *process = NULL;
-    if (hf_lease_lost(run->lease))
-        return false; /* its note is on the way */
-    hf_program_job job = {
-        .id = run->id,
-        .type = run->record.type,
-        .queue = run->served->queue.name,
-        .fence = run->fence,
-        .attempt = run->record.attempts + 1,
-        .identity = hf_run_identity(run),
-        .ran_before = run->ran_before,
-        .payload = run->record.payload.ptr,
-        .payload_len = run->record.payload.len,
-        .deadline_ns = hf_lease_deadline_ns(run->lease),
-        .timeout_ms = run->timeout_ms,
-        .scheduled_unix_ms = run->record.scheduled_ms,
-        .headers = run->record.headers.ptr,
-        .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
-        .checkpoint = run->checkpoint.ptr,
-        .checkpoint_len = run->checkpoint.len,
-    };
-    run->started_ns = hf_boot_ns();
-    hf_err err = hf_programs_start(w->runner->programs, &run->handler->program, &job,
-                                   on_program_done, run, &process);
-    if (err == HF_SYSTEM || err == HF_NOMEM)
-        back_off(w, err == HF_NOMEM ? ENOMEM : errno);
-    if (err != HF_OK)
-        return false;
-    note_started(w);
-    hf_run_remove(&w->runner->waiting, run);
-    run->state = HF_STARTED;
-    hf_run_push(&w->runner->started, run);
-    w->runner->programs_out++;
-    allow_threads(w);
-    w->runner->isolated_out += run->isolated ? 1 : 0;
-    atomic_store(&run->process, process);
-    /* It may have been renewed between the two. */
-    hf_program_extend(process, hf_lease_deadline_ns(run->lease));
-    if (atomic_load(&run->lost))
-        hf_program_end(process, 0);
-    return true;
-}
-
-void hf_runner_kill(hf_worker *w)
-{
-    for (hf_run *run = w->runner->started.head; run != NULL; run = run->next)
-        hf_program_end(atomic_load(&run->process), 0);
 }
 
 /* ---- C handlers ---- */
@@ -332,10 +168,10 @@ static void start_all(hf_worker *w)
             if (!program_waits)
                 hand_over(w, run, &batch);
         } else if (w->runner->spawn_hold_until_ns == 0 &&
-                   hf_programs_ready(w->runner->programs)) {
+                   hf_groups_ready(w->runner->groups)) {
             if (free_slots(w) == 0)
                 program_waits = true;
-            else if (!start_program(w, run))
+            else if (!hf_launcher_start(w, run))
                 break;
         }
     }
@@ -352,6 +188,7 @@ void hf_runner_dispatch(hf_worker *w)
             isolated = run;
     if (w->runner->exclusive || w->phase != HF_SERVING)
         return;
+    hf_supervisors_turn(w);
     if (isolated != NULL)
         try_isolated(w, isolated);
     else
@@ -379,7 +216,7 @@ void hf_runner_returned(hf_worker *w)
         else
             hf_outbox_release(run);
     }
-    learn(w, total_ns, n);
+    hf_pace_learn(&w->runner->mean_run_ns, total_ns, n);
 }
 
 /* On a thread of the handlers. A job that was lost or cancelled while it waited for a
@@ -398,6 +235,13 @@ static void work_on(hf_run *run)
 }
 
 /* ---- the end ---- */
+
+void hf_runner_kill(hf_worker *w)
+{
+    hf_supervisors_end(w);
+    for (hf_run *run = w->runner->started.head; run != NULL; run = run->next)
+        hf_program_end(atomic_load(&run->process), 0);
+}
 
 static void ask_one(hf_run *run, void *arg)
 {
@@ -448,6 +292,7 @@ static void release_waiting(hf_worker *w)
 {
     hf_run_list back;
     hf_run *run;
+    hf_supervisors_recall(w, &w->runner->waiting);
     while ((run = hf_run_pop(&w->runner->waiting)) != NULL)
         hf_outbox_release(run);
     while ((run = hf_run_pop(&w->runner->held_back)) != NULL)
@@ -518,8 +363,9 @@ void hf_runner_tick(hf_worker *w)
         release_unstarted(run);
     }
     release_stale(w, now);
+    hf_supervisors_tick(w, keep);
     hf_threads_running(w->runner->threads, on_running, &now);
-    decide_killed(w);
+    hf_launcher_decide(w);
 }
 
 void hf_runner_hold_over(hf_worker *w, uint64_t now_ns)
@@ -529,6 +375,19 @@ void hf_runner_hold_over(hf_worker *w, uint64_t now_ns)
 }
 
 /* ---- new jobs ---- */
+
+/* A pool that has not been ready yet may have its type. */
+static void no_handler(hf_run *run)
+{
+    static const char text[] = "it waits for a pool that is down, and may have its type";
+    int64_t backoff_ms = 0;
+    if (!hf_supervisors_any_unknown(run->worker, &backoff_ms)) {
+        hf_outbox_no_handler(run);
+        return;
+    }
+    hf_outbox_back_off(run, backoff_ms < AWAY_LEAST_MS ? AWAY_LEAST_MS : backoff_ms,
+                       text);
+}
 
 void hf_runner_accept(hf_run *run)
 {
@@ -541,7 +400,9 @@ void hf_runner_accept(hf_run *run)
     } else if (atomic_load(&run->cancelled)) {
         hf_outbox_cancel(run);
     } else if (run->handler == NULL) {
-        hf_outbox_no_handler(run);
+        no_handler(run);
+    } else if (is_pooled(run)) {
+        hf_supervisors_accept(run);
     } else {
         run->state = HF_WAITING;
         hf_run_push(&w->runner->waiting, run);
@@ -559,7 +420,12 @@ static bool withdraw(hf_run *run)
     hf_runner *r = run->worker->runner;
     if (run->state != HF_HELD_BACK && run->state != HF_WAITING)
         return false;
-    hf_run_remove(run->state == HF_HELD_BACK ? &r->held_back : &r->waiting, run);
+    if (run->state == HF_HELD_BACK)
+        hf_run_remove(&r->held_back, run);
+    else if (is_pooled(run))
+        hf_supervisors_withdraw(run);
+    else
+        hf_run_remove(&r->waiting, run);
     return true;
 }
 
@@ -572,13 +438,15 @@ static void lose(hf_run *run)
     hf_run_ask_to_stop(run); /* before the log, which may keep the loop */
     if (!run->lost_logged) {
         run->lost_logged = true;
-        if (process != NULL)
+        if (process != NULL || is_pooled(run))
             run->ended_ns = hf_boot_ns();
         hf_run_report(w, run, "lost");
     }
     if (run->state == HF_STARTED) {
         if (process != NULL)
             hf_program_end(process, 0);
+        else if (is_pooled(run))
+            hf_supervisors_lose(run);
         return;
     }
     if (withdraw(run))
@@ -591,6 +459,8 @@ static void cancel(hf_run *run)
     hf_run_ask_to_stop(run);
     if (run->state == HF_STARTED && process != NULL)
         hf_program_end(process, run->handler->program.grace_ms);
+    else if (run->state == HF_STARTED && is_pooled(run))
+        hf_supervisors_cancel(run);
     if (withdraw(run))
         hf_outbox_cancel(run);
 }
@@ -650,8 +520,10 @@ void hf_runner_recall(hf_worker *w)
 /* In their order; those whose lease is being renewed first are taken when it is. */
 void hf_runner_choose_anew(hf_worker *w)
 {
-    hf_run_list waiting = w->runner->waiting;
     hf_run *run;
+    hf_supervisors_recall(w, &w->runner->waiting);
+    hf_supervisors_take(w);
+    hf_run_list waiting = w->runner->waiting;
     w->runner->waiting = (hf_run_list){.n = 0};
     for (run = w->runner->held_back.head; run != NULL; run = run->next)
         hf_run_choose(run);
@@ -665,14 +537,16 @@ void hf_runner_choose_anew(hf_worker *w)
 
 bool hf_runner_all_busy(const hf_worker *w)
 {
-    return w->runner->c_out > w->opts.concurrency;
+    return w->runner->c_out > w->opts.concurrency ||
+           (own_slots(w) == 0 && hf_supervisors_waiting(w) > 0);
 }
 
 /* C jobs that were claimed ahead wait for a thread while every slot is busy. */
 uint32_t hf_runner_now(const hf_worker *w)
 {
     size_t n = w->runner->c_out + w->runner->programs_out;
-    return n < w->opts.concurrency ? (uint32_t)n : w->opts.concurrency;
+    n = n < w->opts.concurrency ? n : w->opts.concurrency;
+    return (uint32_t)(n + hf_supervisors_running(w));
 }
 
 size_t hf_runner_out(const hf_worker *w)
@@ -721,7 +595,8 @@ hf_err hf_runner_open(hf_worker *w)
     return HF_OK;
 }
 
-hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg))
+hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg),
+                       void (*returned_here)(hf_worker *w))
 {
     hf_runner *r = w->runner;
     hf_err err = HF_OK;
@@ -730,21 +605,26 @@ hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg))
                       "SIGCHLD is ignored in this process, so it would not learn how its "
                       "programs end");
     if (w->has_programs) {
-        hf_programs_opts opts = {.minder_path = w->minder,
+        hf_groups_opts groups = {.minder_path = w->minder,
                                  .kill_grace_ms = w->opts.kill_grace_ms,
                                  .cgroup = w->opts.cgroup,
-                                 .on_line = hf_run_on_line,
+                                 .on_ready = on_minder,
+                                 .arg = w};
+        hf_programs_opts opts = {.on_line = hf_run_on_line,
                                  .on_output = hf_notes_on_output,
                                  .on_news = hf_notes_on_news,
                                  .on_denied = hf_run_on_denied,
-                                 .on_ready = on_minder,
                                  .arg = w};
-        err = hf_programs_new(&r->programs, &w->loop, &opts, w->detail);
+        err = hf_groups_new(&r->groups, &w->loop, &groups, w->detail);
+        if (err == HF_OK)
+            err = hf_programs_new(&r->programs, &w->loop, r->groups, &opts);
+        if (err == HF_OK)
+            err = hf_supervisors_start(w, r->groups);
     }
     if (err == HF_OK)
         err = hf_threads_new(&r->threads, w->opts.concurrency, work_on, returned, w);
     if (err == HF_OK)
-        err = hf_leader_open(w, hf_runner_returned);
+        err = hf_leader_open(w, returned_here);
     return err;
 }
 
@@ -756,8 +636,12 @@ void hf_runner_loop(hf_worker *w)
 void hf_runner_close(hf_worker *w)
 {
     hf_programs *programs = w->runner->programs;
+    hf_groups *groups = w->runner->groups;
     w->runner->programs = NULL;
+    w->runner->groups = NULL;
     hf_programs_close(programs, NULL, NULL);
+    hf_supervisors_close(w);
+    hf_groups_close(groups);
 }
 
 void hf_runner_join(hf_worker *w)
@@ -777,6 +661,7 @@ void hf_runner_free(hf_worker *w)
         return;
     hf_threads_free(w->runner->threads);
     hf_leader_close(w);
+    hf_supervisors_free(w);
     free(w->runner);
     w->runner = NULL;
 }
@@ -784,8 +669,14 @@ void hf_runner_free(hf_worker *w)
 void hf_runner_stop(hf_worker *w)
 {
     release_waiting(w);
-    decide_killed(w);
+    hf_launcher_decide(w);
+    hf_supervisors_stop(w);
     ask_all(w);
+}
+
+bool hf_runner_is_tidy(const hf_worker *w)
+{
+    return !hf_supervisors_alive(w);
 }
 
 void hf_runner_forget(hf_worker *w)

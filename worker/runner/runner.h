@@ -8,18 +8,21 @@
 
 HF_MUSTCHECK hf_err hf_runner_open(hf_worker *w);
 /* The minder before any thread. `returned` comes from any thread: something has to be
- * collected by hf_runner_returned(). */
-HF_MUSTCHECK hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg));
+ * collected by hf_runner_returned(). `returned_here` comes from the thread that has the
+ * loop, outside of its callbacks, and may take a turn. */
+HF_MUSTCHECK hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg),
+                                    void (*returned_here)(hf_worker *w));
 void hf_runner_loop(hf_worker *w);  /* turns the loop until nothing is left on it */
 void hf_runner_close(hf_worker *w); /* what is on the loop */
 void hf_runner_join(hf_worker *w);  /* waits for handlers that had not returned */
 void hf_runner_free(hf_worker *w);
 
-uint32_t hf_runner_wanted(const hf_worker *w); /* how many jobs more could be used */
-uint32_t hf_runner_slots(const hf_worker *w);  /* how many could start at once */
-bool hf_runner_all_busy(const hf_worker *w);   /* every slot has work, and more waits */
-uint32_t hf_runner_now(const hf_worker *w);    /* how many run */
-size_t hf_runner_out(const hf_worker *w);      /* C handlers that have not returned */
+uint32_t hf_runner_wanted(const hf_worker *w);   /* how many jobs more could be used */
+uint32_t hf_runner_slots(const hf_worker *w);    /* how many could start at once */
+uint32_t hf_runner_capacity(const hf_worker *w); /* how many can run at a time */
+bool hf_runner_all_busy(const hf_worker *w);     /* every slot has work, and more waits */
+uint32_t hf_runner_now(const hf_worker *w);      /* how many run */
+size_t hf_runner_out(const hf_worker *w);        /* C handlers that have not returned */
 uint64_t hf_runner_hold_until_ns(const hf_worker *w); /* no program is started; or 0 */
 
 void hf_runner_accept(
@@ -45,8 +48,9 @@ void hf_runner_recall(hf_worker *w);
 void hf_runner_choose_anew(hf_worker *w);
 
 /* For the end. */
-void hf_runner_stop(hf_worker *w);    /* releases what waits, asks the others to stop */
-void hf_runner_kill(hf_worker *w);    /* all programs, at once */
+void hf_runner_stop(hf_worker *w); /* releases what waits, asks the others to stop */
+bool hf_runner_is_tidy(const hf_worker *w); /* no process of a pool is left */
+void hf_runner_kill(hf_worker *w);          /* all programs, at once */
 void hf_runner_abandon(hf_worker *w); /* releases the jobs of handlers that stay away */
 void hf_runner_forget(hf_worker *w);  /* what has not started: its leases end */
 

@@ -18,6 +18,7 @@ typedef struct hf_leader {
 typedef struct hf_runner {
     struct hf_threads *threads;
     hf_leader lead;
+    struct hf_groups *groups; /* NULL: only C handlers */
     struct hf_programs *programs;
     size_t c_out;        /* given to the threads and not returned */
     size_t programs_out; /* programs that run */

@@ -219,7 +219,8 @@ static void on_woken(const hf_answer *answer, void *arg)
     if (which < n) {
         hf_served *served = b->waiting_on[which];
         report_woken(served, at_ms);
-        if (owes(served) || !hf_site_serves(b->site) || hf_runner_slots(w) == 0)
+        if (owes(served) || served->paused > 0 || !hf_site_serves(b->site) ||
+            hf_runner_slots(w) == 0)
             hf_check_bundle(b, true);
         else
             on_baton(served, at_ms);
@@ -350,6 +351,7 @@ static void pump(hf_bundle *b)
     if (b->wake_doubt) {
         b->wake_doubt = false;
         hf_queues_recheck_in(b);
+        w->turn_due = true; /* the claims of this turn have left */
     }
     if (!hf_queues_quiet_in(b))
         return;

@@ -1,0 +1,797 @@
+/* supervisor.c - worker/pool/supervisor.h. */
+#include "worker/pool/supervisor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "worker/handler.h"
+#include "worker/outbox.h"
+#include "worker/pool/crash.h"
+#include "worker/pool/judge.h"
+#include "worker/pool/offer.h"
+#include "worker/pool/paused.h"
+#include "worker/pool/wear.h"
+#include "worker/queues/queues.h"
+#include "worker/report.h"
+#include "worker/run/notes.h"
+#include "worker/run/pace.h"
+
+enum {
+    SETTLED_MS = 1000,    /* a process that lived this long is no failure */
+    AWAY_LEAST_MS = 1000, /* jobs of a pool that is down */
+    REFUSED_MS = 10000    /* those of a program that is not started any more */
+};
+
+static const hf_backoff starts = {HF_SHAPE_EXPONENTIAL, 1000, 60000, 0.1};
+
+/* A process of the pool. */
+typedef struct member {
+    hf_supervisor *owner;
+    struct member *next;
+    hf_child *child;
+    uint64_t generation;       /* of the program */
+    uint64_t born_ns, busy_ns; /* when it had a job last */
+    hf_wear limits;
+    bool worn;      /* it is replaced */
+    bool exclusive; /* a job runs in it that has to run alone */
+    bool stopped;
+} member;
+
+struct hf_supervisor {
+    hf_worker *worker;
+    hf_groups *groups;
+    hf_pool_spec *spec;
+    void (*gone)(hf_worker *w);
+    member *members;
+    size_t n_members;
+    hf_offer offer;      /* what the processes offer, and the handlers of their types */
+    uint64_t generation; /* of the processes that are started */
+    uint64_t offer_generation; /* of those that have made the offer */
+    bool stopping;
+    size_t target; /* processes; fewer while there is little to do */
+    hf_run_list waiting, started, killed_outside;
+    uint32_t failures;    /* of starts, in a row */
+    uint32_t tries;       /* that failed and left no process */
+    uint64_t start_at_ns; /* the next one */
+    bool failed;          /* the last start has failed */
+    bool refused;         /* and no other is tried before a reload */
+    double mean_run_ns;
+    hf_paused paused; /* until a slot is free */
+};
+
+/* ---- what it says ---- */
+
+static void report(const hf_supervisor *s, hf_log_level level, const char *message,
+                   const hf_child *child, const char *key, const char *text)
+{
+    hf_log_field fields[3];
+    size_t n = 0;
+    fields[n++] = (hf_log_field){.key = "pool", .text = s->spec->name};
+    if (child != NULL)
+        fields[n++] = (hf_log_field){.key = "pid", .number = hf_child_pid(child)};
+    if (key != NULL)
+        fields[n++] = (hf_log_field){.key = key, .text = text};
+    hf_report(s->worker, level, message, fields, n);
+}
+
+/* ---- its processes ---- */
+
+static bool serves(const member *m)
+{
+    return !m->stopped && hf_child_takes_jobs(m->child);
+}
+
+static bool is_alive(const member *m)
+{
+    return !m->stopped && hf_child_state_of(m->child) <= HF_CHILD_CANCELLING;
+}
+
+/* It starts, or has ended and its end is not known yet. */
+static bool is_open(const member *m)
+{
+    return !m->stopped && !serves(m);
+}
+
+/* It was never ready, and ends: whether its start has failed is known when it has gone.
+ */
+static bool is_unjudged(const member *m)
+{
+    return !m->stopped && hf_child_state_of(m->child) > HF_CHILD_CANCELLING &&
+           hf_child_ready_ns(m->child) == 0;
+}
+
+static size_t count(const hf_supervisor *s, bool (*is)(const member *m))
+{
+    size_t n = 0;
+    for (const member *m = s->members; m != NULL; m = m->next)
+        n += is(m) ? 1 : 0;
+    return n;
+}
+
+static void stop_member(member *m)
+{
+    m->stopped = true;
+    hf_child_stop(m->child);
+}
+
+/* A worker whose first processes do not start has nothing to do, if it was asked to end
+ * then. */
+static void count_try(hf_supervisor *s, const char *why)
+{
+    hf_worker *w = s->worker;
+    uint32_t most = s->spec->pool.start_tries;
+    if (most == 0 || s->offer.ready != NULL || s->n_members > 0)
+        return;
+    if (++s->tries != most && !s->refused)
+        return;
+    if (s->tries == 1)
+        (void)hf_say(w->detail, HF_CONFIG, "'%s' cannot be started: %s", s->spec->name,
+                     why);
+    else
+        (void)hf_say(w->detail, HF_CONFIG,
+                     "%u starts of '%s' have failed, the last one: %s", s->tries,
+                     s->spec->name, why);
+    w->start_failed = w->turn_due = true;
+}
+
+static void note_failure(hf_supervisor *s, const char *why)
+{
+    int64_t ms = hf_backoff_ms(&starts, ++s->failures, &s->worker->rng);
+    char in[HF_DURATION_SIZE];
+    s->failed = true;
+    s->start_at_ns = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+    hf_format_duration(ms, in);
+    const hf_log_field fields[] = {
+        {.key = "pool", .text = s->spec->name},
+        {.key = "next_try", .text = s->refused ? "reload" : in},
+        {.key = "error", .text = why}};
+    hf_report(s->worker, HF_LOG_ERROR, "a process of a pool does not live", fields,
+              HF_COUNT(fields));
+    /* No slot will be free soon: others may have work in these queues. */
+    hf_paused_end(&s->paused, s->worker);
+    s->worker->heartbeat_due = true;
+    count_try(s, why);
+}
+
+/* The processes of the last program go on as those of the new one. */
+static void keep_old(hf_supervisor *s)
+{
+    for (member *m = s->members; m != NULL; m = m->next)
+        m->generation = s->generation;
+    s->offer_generation = s->generation;
+    s->failed = false;
+    s->start_at_ns = 0;
+    report(s, HF_LOG_ERROR, "the new program of a pool cannot start: the old one stays",
+           NULL, NULL, NULL);
+}
+
+static bool is_old(const hf_supervisor *s, const member *m)
+{
+    return m->generation < s->generation;
+}
+
+static bool has_old(const hf_supervisor *s)
+{
+    for (const member *m = s->members; m != NULL; m = m->next)
+        if (is_old(s, m) && is_alive(m))
+            return true;
+    return false;
+}
+
+static void remove_member(hf_supervisor *s, member *gone)
+{
+    member **at = &s->members;
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    s->n_members--;
+    free(gone);
+}
+
+static void on_gone(hf_child *child, void *arg)
+{
+    member *m = arg;
+    hf_supervisor *s = m->owner;
+    uint64_t now = hf_boot_ns(), ready_ns = hf_child_ready_ns(child);
+    bool settled = ready_ns != 0 && now >= ready_ns + SETTLED_MS * HF_MS_NS;
+    bool wanted = hf_child_was_stopped(child) || s->stopping || m->stopped;
+    bool was_new = m->generation == s->generation && ready_ns == 0;
+    report(s, wanted ? HF_LOG_DEBUG : HF_LOG_WARN, "a process of a pool has ended", child,
+           "error", wanted ? NULL : hf_child_why(child));
+    remove_member(s, m);
+    if (!wanted && !settled && !hf_child_served(child)) {
+        s->refused = s->refused || hf_child_refused(child);
+        note_failure(s, hf_child_why(child));
+        if (was_new && has_old(s))
+            keep_old(s);
+    }
+    s->worker->turn_due = true;
+    if (s->stopping && s->members == NULL)
+        s->gone(s->worker);
+}
+
+/* Processes of an earlier version may not know the types of this one: they finish what
+ * they have, and its jobs that wait are chosen for anew. */
+static void take_offer(hf_supervisor *s, uint64_t generation)
+{
+    s->offer_generation = generation;
+    hf_offer_report(&s->offer, s->worker, s->spec->name);
+    for (member *m = s->members; m != NULL; m = m->next)
+        if (m->generation < generation && is_alive(m))
+            stop_member(m);
+    for (hf_run *run; (run = hf_run_pop(&s->waiting)) != NULL;)
+        hf_outbox_release(run);
+}
+
+static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZE],
+                     void *arg)
+{
+    const member *m = arg;
+    hf_supervisor *s = m->owner;
+    bool same = s->offer.ready != NULL && hf_ready_same(s->offer.ready, ready);
+    bool is_first = s->offer.ready == NULL || m->generation > s->offer_generation;
+    if (same && is_first) { /* then the old ones stop one at a time */
+        s->offer_generation = m->generation;
+        is_first = false;
+    }
+    if (!is_first && !same) {
+        hf_ready_free(ready);
+        snprintf(detail, HF_DETAIL_SIZE,
+                 "it offers other types than the processes that run: after a new version "
+                 "of the program, send HUP to the worker");
+        return false;
+    }
+    if (!is_first) {
+        hf_ready_free(ready);
+    } else if (hf_offer_take(&s->offer, s->worker, s->spec, s, ready, detail) != HF_OK) {
+        return false;
+    } else {
+        take_offer(s, m->generation);
+    }
+    report(s, HF_LOG_INFO, "a process of a pool is ready", child, "client",
+           s->offer.ready->client);
+    s->failed = false;
+    s->worker->heartbeat_due = s->worker->turn_due = true;
+    hf_paused_end(&s->paused, s->worker);
+    return true;
+}
+
+static void on_line(hf_child *child, void *job, int stream, const char *text, size_t len,
+                    void *arg)
+{
+    const member *m = arg;
+    if (job != NULL) {
+        hf_run_on_line(job, stream, text, len, m->owner->worker);
+        return;
+    }
+    report(m->owner, stream == 0 ? HF_LOG_WARN : HF_LOG_INFO, "output", child, "line",
+           text);
+}
+
+static void on_output(hf_child *child, void *job, const char *bytes, size_t len,
+                      void *arg)
+{
+    (void)child;
+    const member *m = arg;
+    if (job != NULL && m->owner->spec->pool.logs)
+        hf_notes_log(job, bytes, len);
+}
+
+static void on_verdict(hf_child *child, void *job, const hf_child_verdict *verdict,
+                       void *arg);
+static void on_news(hf_child *child, void *job, const hf_frame *frame, void *arg);
+static void on_unanswered(hf_child *child, void *job, const hf_child_end *end, void *arg);
+
+static const hf_child_calls calls = {.ready = on_ready,
+                                     .verdict = on_verdict,
+                                     .news = on_news,
+                                     .line = on_line,
+                                     .output = on_output,
+                                     .unanswered = on_unanswered,
+                                     .gone = on_gone};
+
+/* How long a process may live without a word of this loop; less than what is left of any
+ * lease that is renewed as it should be. */
+static uint64_t lease_part_ns(const hf_supervisor *s)
+{
+    return s->worker->opts.lease_ms * HF_MS_NS / 2;
+}
+
+/* False: nothing more can be started now. */
+static bool start_one(hf_supervisor *s)
+{
+    hf_worker *w = s->worker;
+    uint64_t now = hf_boot_ns();
+    member *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return false;
+    m->owner = s;
+    m->generation = s->generation;
+    m->born_ns = m->busy_ns = now;
+    m->limits = hf_wear_begin(&s->spec->pool, now, &w->rng);
+    const hf_child_opts opts = {.loop = &w->loop,
+                                .groups = s->groups,
+                                .spec = s->spec,
+                                .deadline_ns = now + lease_part_ns(s),
+                                .calls = &calls,
+                                .arg = m};
+    hf_err err = hf_child_start(&m->child, &opts);
+    if (err == HF_OK) {
+        m->next = s->members;
+        s->members = m;
+        s->n_members++;
+        return true;
+    }
+    int error = err == HF_SYSTEM ? errno : ENOMEM;
+    free(m);
+    if (err != HF_BUSY) /* the minder comes back soon */
+        note_failure(s,
+                     err == HF_TOOBIG ? "its environment is too large" : strerror(error));
+    return false;
+}
+
+/* ---- how many there are ---- */
+
+static member *first_old(const hf_supervisor *s)
+{
+    for (member *m = s->members; m != NULL; m = m->next)
+        if (serves(m) && (is_old(s, m) || m->worn))
+            return m;
+    return NULL;
+}
+
+static bool is_fresh(const member *m)
+{
+    return is_alive(m) && !m->worn && !is_old(m->owner, m);
+}
+
+static bool is_fresh_and_serves(const member *m)
+{
+    return is_fresh(m) && serves(m);
+}
+
+/* The replacement of an old process is ready before that one stops, one at a time. */
+static void replace(hf_supervisor *s)
+{
+    size_t alive = count(s, is_alive), fresh = count(s, is_fresh);
+    member *old = first_old(s);
+    if (old == NULL)
+        return;
+    if (alive <= s->target && fresh < s->target)
+        (void)start_one(s);
+    else if (count(s, is_fresh_and_serves) == fresh && alive > s->target)
+        stop_member(old);
+}
+
+void hf_supervisor_turn(hf_supervisor *s, uint64_t now_ns)
+{
+    if (s->stopping || s->refused || now_ns < s->start_at_ns ||
+        !hf_groups_ready(s->groups) || count(s, is_unjudged) > 0)
+        return;
+    /* After a failure one is tried, and the others follow when it is ready. */
+    size_t alive = count(s, is_alive), want = s->target;
+    if (s->failed && count(s, is_open) > 0)
+        return;
+    if (s->failed && want > alive + 1)
+        want = alive + 1;
+    if (alive >= want)
+        replace(s);
+    while (alive < want && start_one(s))
+        alive++;
+}
+
+static bool is_worn(const member *m)
+{
+    return m->worn && is_alive(m);
+}
+
+static void look_for_worn(hf_supervisor *s, uint64_t now_ns)
+{
+    for (member *m = s->members; m != NULL && count(s, is_worn) == 0; m = m->next) {
+        const char *why = NULL;
+        if (serves(m) && !m->worn)
+            why = hf_wear_cause(&m->limits, hf_child_jobs(m->child),
+                                hf_child_pid(m->child), now_ns);
+        if (why == NULL)
+            continue;
+        m->worn = true;
+        report(s, HF_LOG_INFO, "a process of a pool is replaced", m->child, "because",
+               why);
+    }
+}
+
+/* Beyond the first one, a process without work ends after a while. */
+static void look_for_idle(hf_supervisor *s, uint64_t now_ns)
+{
+    int64_t idle_ms = s->spec->pool.idle_ms;
+    if (idle_ms == HF_IDLE_NEVER || has_old(s) || count(s, is_worn) > 0)
+        return;
+    for (member *m = s->members; m != NULL && s->target > 1; m = m->next) {
+        if (!serves(m) || hf_child_busy(m->child) > 0 ||
+            now_ns < m->busy_ns + (uint64_t)idle_ms * HF_MS_NS)
+            continue;
+        s->target--;
+        stop_member(m);
+    }
+}
+
+static uint64_t deadline_of(const hf_supervisor *s, const member *m, uint64_t now_ns)
+{
+    uint64_t first = now_ns + lease_part_ns(s);
+    for (const hf_run *run = s->started.head; run != NULL; run = run->next)
+        if (run->child == m->child && hf_lease_deadline_ns(run->lease) < first)
+            first = hf_lease_deadline_ns(run->lease);
+    return first;
+}
+
+/* A lease that is about to end is not renewed any more: its run ends before. */
+static void warn_of_ends(hf_supervisor *s, uint64_t now_ns)
+{
+    uint64_t grace_ns = s->worker->opts.kill_grace_ms * HF_MS_NS;
+    for (hf_run *run = s->started.head; run != NULL; run = run->next) {
+        uint64_t deadline = hf_lease_deadline_ns(run->lease);
+        if (deadline <= now_ns + grace_ns)
+            hf_child_cancel(
+                run->child, run, HF_FRAME_WHY_LOST,
+                deadline <= now_ns ? 0 : (uint32_t)((deadline - now_ns) / HF_MS_NS));
+    }
+}
+
+void hf_supervisor_tick(hf_supervisor *s, uint64_t now_ns)
+{
+    hf_supervisor_decide(s, now_ns);
+    warn_of_ends(s, now_ns);
+    for (member *m = s->members; m != NULL; m = m->next) {
+        hf_child_extend(m->child, deadline_of(s, m, now_ns));
+        if (hf_child_ping(m->child, now_ns))
+            report(s, HF_LOG_WARN, "a process of a pool does not answer", m->child, NULL,
+                   NULL);
+        if (m->child != NULL && hf_child_ready_ns(m->child) != 0 &&
+            now_ns > hf_child_ready_ns(m->child) + SETTLED_MS * HF_MS_NS && !s->failed)
+            s->failures = 0;
+    }
+    look_for_worn(s, now_ns);
+    look_for_idle(s, now_ns);
+    hf_supervisor_turn(s, now_ns);
+}
+
+/* ---- its jobs ---- */
+
+void hf_supervisor_accept(hf_supervisor *s, hf_run *run)
+{
+    run->state = HF_WAITING;
+    hf_run_push(&s->waiting, run);
+}
+
+/* One that takes the run now: one that is to be replaced only if no other has a slot.
+ * With one slot each the first that is free, so that processes that are not needed stay
+ * idle; else the one that has least to do. */
+static member *choose(const hf_supervisor *s, const hf_run *run)
+{
+    member *best = NULL;
+    uint64_t lease_end = hf_lease_deadline_ns(run->lease);
+    for (member *m = s->members; m != NULL; m = m->next) {
+        size_t busy = hf_child_busy(m->child);
+        if (m->stopped || m->exclusive || !hf_child_can_take(m->child) ||
+            (run->alone && busy > 0) || lease_end < hf_child_deadline_ns(m->child))
+            continue;
+        if (best == NULL || is_fresh(m) > is_fresh(best) ||
+            (is_fresh(m) == is_fresh(best) && busy < hf_child_busy(best->child)))
+            best = m;
+        if (busy == 0 && is_fresh(m) && hf_child_parallel(m->child) == 1)
+            break;
+    }
+    return best;
+}
+
+static void start(hf_supervisor *s, member *m, hf_run *run)
+{
+    const hf_child_job job = {
+        .job = run,
+        .frame = {.id = run->id,
+                  .type = run->record.type,
+                  .queue = run->served->queue.name,
+                  .attempt = run->record.attempts + 1,
+                  .max_attempts = hf_run_max_attempts(run),
+                  .fence = hf_run_fence(run),
+                  .timeout_ms = run->timeout_ms,
+                  .created_ms = hf_run_created_ms(run),
+                  .scheduled_ms = run->record.scheduled_ms,
+                  .headers = run->record.headers.len > 0 ? run->record.headers.ptr : NULL,
+                  .headers_len = run->record.headers.len},
+        .payload = run->record.payload.ptr,
+        .payload_len = run->record.payload.len,
+        .checkpoint = run->checkpoint.ptr,
+        .checkpoint_len = run->checkpoint.len};
+    hf_run_remove(&s->waiting, run);
+    run->state = HF_STARTED;
+    run->started = true;
+    run->started_ns = hf_boot_ns();
+    run->child = m->child;
+    run->shared = hf_child_parallel(m->child) > 1;
+    hf_run_push(&s->started, run);
+    m->busy_ns = run->started_ns;
+    m->exclusive = run->alone;
+    hf_child_send(m->child, &job);
+}
+
+/* A job that has to run alone does not stop those behind it. */
+void hf_supervisor_dispatch(hf_supervisor *s)
+{
+    bool full = false;
+    if (s->stopping || !hf_groups_ready(s->groups))
+        return;
+    for (hf_run *run = s->waiting.head, *next; run != NULL && !full; run = next) {
+        next = run->next;
+        if (hf_lease_lost(run->lease))
+            continue; /* its event is on the way */
+        member *m = choose(s, run);
+        if (m != NULL)
+            start(s, m, run);
+        else
+            full = !run->alone;
+    }
+    if (s->waiting.n > 0 && s->target < s->spec->pool.processes && !s->failed) {
+        s->target++;
+        s->worker->turn_due = true;
+    }
+}
+
+void hf_supervisor_withdraw(hf_supervisor *s, hf_run *run)
+{
+    hf_run_remove(&s->waiting, run);
+}
+
+/* Its pool is full, or down: other workers may have a slot. */
+void hf_supervisor_release_stale(hf_supervisor *s, uint64_t before_ns)
+{
+    bool down = hf_supervisor_health(s) == HF_POOL_DOWN;
+    int64_t delay_ms = hf_supervisor_backoff_ms(s);
+    hf_supervisor_dispatch(s); /* a slot may be free since this very moment */
+    for (hf_run *run = s->waiting.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (!down && run->claimed_ns >= before_ns)
+            continue;
+        hf_run_remove(&s->waiting, run);
+        s->mean_run_ns = 0; /* none is claimed ahead for now */
+        if (down) {
+            char text[HF_POOL_NAME_SIZE + 32];
+            snprintf(text, sizeof text, "its pool is down: %s", s->spec->name);
+            hf_outbox_back_off(run, delay_ms < AWAY_LEAST_MS ? AWAY_LEAST_MS : delay_ms,
+                               text);
+        } else {
+            if (!s->stopping && (s->started.n > 0 || count(s, serves) == 0)) /* it ends */
+                hf_paused_add(&s->paused, run->served);
+            hf_queue_refund(run->served, 1);
+            hf_outbox_release(run);
+        }
+    }
+}
+
+/* ---- their ends ---- */
+
+static void leave_child(hf_supervisor *s, member *m, hf_run *run)
+{
+    run->ended_ns = hf_boot_ns();
+    run->child = NULL;
+    m->busy_ns = run->ended_ns;
+    m->exclusive = false;
+    hf_run_remove(&s->started, run);
+    if (s->paused.n > 0)
+        hf_paused_end(&s->paused, s->worker);
+    s->worker->turn_due = true;
+}
+
+static void on_verdict(hf_child *child, void *job, const hf_child_verdict *verdict,
+                       void *arg)
+{
+    member *m = arg;
+    hf_supervisor *s = m->owner;
+    hf_run *run = job;
+    (void)child;
+    leave_child(s, m, run);
+    hf_pace_learn(&s->mean_run_ns, run->ended_ns - run->started_ns, 1);
+    hf_supervisor_dispatch(
+        s); /* the process has its next job before this one is judged */
+    hf_judge_verdict(run, verdict);
+    hf_outbox_finish(run);
+    if (s->waiting.n > 0)
+        hf_outbox_gather(s->worker);
+}
+
+static void on_news(hf_child *child, void *job, const hf_frame *frame, void *arg)
+{
+    (void)child, (void)arg;
+    hf_judge_news(job, frame);
+}
+
+void hf_supervisor_decide(hf_supervisor *s, uint64_t now_ns)
+{
+    hf_crash_decide(&s->killed_outside, now_ns);
+}
+
+static void on_unanswered(hf_child *child, void *job, const hf_child_end *end, void *arg)
+{
+    member *m = arg;
+    hf_supervisor *s = m->owner;
+    hf_run *run = job;
+    (void)child;
+    leave_child(s, m, run);
+    if (end->fate == HF_FATE_CRASHED) {
+        hf_crash_take(&s->killed_outside, run, end);
+    } else if (end->fate == HF_FATE_NEIGHBOUR) {
+        const hf_run *culprit = end->culprit;
+        hf_outbox_neighbour(run, culprit == NULL ? "a job" : culprit->id);
+    } else {
+        hf_judge_end(run, end);
+        hf_outbox_finish(run);
+    }
+}
+
+/* ---- for all pools ---- */
+
+hf_supervisor *hf_supervisor_new(hf_worker *w, hf_groups *groups, hf_pool_spec *spec,
+                                 void (*gone)(hf_worker *w))
+{
+    hf_supervisor *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->worker = w;
+    s->groups = groups;
+    s->spec = hf_pool_spec_ref(spec);
+    s->gone = gone;
+    s->target = spec->pool.processes;
+    return s;
+}
+
+void hf_supervisor_free(hf_supervisor *s)
+{
+    hf_offer_free(&s->offer);
+    hf_pool_spec_unref(s->spec);
+    free(s);
+}
+
+void hf_supervisor_renew(hf_supervisor *s, hf_pool_spec *spec)
+{
+    hf_pool_spec *old = s->spec;
+    s->spec = hf_pool_spec_ref(spec);
+    hf_pool_spec_unref(old);
+    s->target = spec->pool.processes;
+    s->generation++;
+    s->failed = s->refused = false;
+    s->failures = 0;
+    s->start_at_ns = 0;
+    hf_offer_renew(&s->offer, s->worker, spec, s);
+    s->worker->turn_due = true;
+}
+
+void hf_supervisor_stop(hf_supervisor *s)
+{
+    s->stopping = true;
+    for (member *m = s->members; m != NULL; m = m->next)
+        if (is_alive(m))
+            stop_member(m);
+    hf_supervisor_decide(s, hf_boot_ns());
+}
+
+void hf_supervisor_retire(hf_supervisor *s)
+{
+    hf_supervisor_stop(s);
+    hf_offer_drop(&s->offer, s->worker);
+    hf_paused_end(&s->paused, s->worker);
+}
+
+void hf_supervisor_cancel_all(hf_supervisor *s, uint32_t grace_ms)
+{
+    for (hf_run *run = s->started.head; run != NULL; run = run->next)
+        hf_child_cancel(run->child, run, HF_FRAME_WHY_STOP, grace_ms);
+}
+
+void hf_supervisor_kill(hf_supervisor *s)
+{
+    s->stopping = true;
+    for (member *m = s->members; m != NULL; m = m->next)
+        hf_child_kill(m->child);
+}
+
+hf_run_list *hf_supervisor_waiting(hf_supervisor *s)
+{
+    return &s->waiting;
+}
+
+hf_pool_spec *hf_supervisor_spec(const hf_supervisor *s)
+{
+    return s->spec;
+}
+
+hf_pool_health hf_supervisor_health(const hf_supervisor *s)
+{
+    if (count(s, serves) > 0)
+        return HF_POOL_UP;
+    if (s->failed)
+        return HF_POOL_DOWN;
+    return hf_supervisor_has_offer(s) ? HF_POOL_UP : HF_POOL_STARTING;
+}
+
+bool hf_supervisor_has_offer(const hf_supervisor *s)
+{
+    return s->offer.ready != NULL || s->stopping;
+}
+
+const hf_ready *hf_supervisor_offer(const hf_supervisor *s)
+{
+    return s->offer.ready;
+}
+
+bool hf_supervisor_is_empty(const hf_supervisor *s)
+{
+    return s->members == NULL;
+}
+
+bool hf_supervisor_is_done(const hf_supervisor *s)
+{
+    return s->members == NULL && s->waiting.n + s->started.n + s->killed_outside.n == 0;
+}
+
+/* One job more than there are slots tells that an idle process has to come back. */
+static size_t slots_to_come(const hf_supervisor *s)
+{
+    return s->target < s->spec->pool.processes && !s->failed && !s->stopping &&
+                   s->waiting.n == 0 && count(s, serves) >= s->target
+               ? 1
+               : 0;
+}
+
+size_t hf_supervisor_slots(const hf_supervisor *s)
+{
+    size_t n = slots_to_come(s);
+    for (const member *m = s->members; m != NULL; m = m->next)
+        n += serves(m) ? hf_child_parallel(m->child) : 0;
+    return n;
+}
+
+size_t hf_supervisor_free_slots(const hf_supervisor *s)
+{
+    size_t n = slots_to_come(s);
+    for (const member *m = s->members; m != NULL; m = m->next)
+        if (serves(m) && !m->exclusive)
+            n += hf_child_parallel(m->child) - hf_child_busy(m->child);
+    return n > s->waiting.n ? n - s->waiting.n : 0;
+}
+
+size_t hf_supervisor_ahead(const hf_supervisor *s)
+{
+    return hf_pace_ahead(s->mean_run_ns, hf_supervisor_slots(s));
+}
+
+hf_pool_facts hf_supervisor_facts(const hf_supervisor *s)
+{
+    hf_pool_facts facts = {.name = s->spec->name,
+                           .health = hf_supervisor_health(s),
+                           .processes = count(s, serves),
+                           .slots = hf_supervisor_slots(s),
+                           .running = s->started.n};
+    for (const member *m = s->members; m != NULL; m = m->next)
+        facts.resident += hf_wear_resident(hf_child_pid(m->child));
+    return facts;
+}
+
+size_t hf_supervisor_running(const hf_supervisor *s)
+{
+    return s->started.n;
+}
+
+int64_t hf_supervisor_backoff_ms(const hf_supervisor *s)
+{
+    uint64_t now = hf_boot_ns();
+    if (s->refused)
+        return REFUSED_MS;
+    return s->start_at_ns <= now ? 0 : (int64_t)((s->start_at_ns - now) / HF_MS_NS);
+}
