@@ -236,7 +236,7 @@ static hf_err take_second(parser *p, const char *word, bool *taken)
     snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
     const hf_command *command = hf_command_find(p->commands, both);
     *taken = command != NULL && !(first->program && dashes_follow(p, first));
-    if (command == NULL && first->max_operands == 0)
+    if (command == NULL && (first->max_operands == 0 || first->dashes))
         return take_command(p, word); /* which says what was meant */
     p->out->group = NULL;
     if (!*taken)
@@ -270,6 +270,9 @@ static hf_err take_word(parser *p, const char *word)
         err = take_second(p, word, &taken);
     if (err != HF_OK || taken)
         return err;
+    if (p->out->command->dashes && !p->plain)
+        return fail(p, "expected nothing after '%s' but '-- COMMAND', found '%s'",
+                    p->out->command->name, HF_FOUND(word));
     p->out->operands[p->out->n_operands++] = word;
     p->plain = p->plain || (p->out->command->program && p->out->n_operands > 1);
     return HF_OK;

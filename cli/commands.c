@@ -489,20 +489,34 @@ static const hf_command commands[] = {
      .also = "worker",
      .alike = "run|start|work|serve|consume|process|worker start",
      .core = 2,
-     .operands = "",
+     .operands = "[-- COMMAND]",
+     .max_operands = HF_ARGV_MAX,
+     .dashes = true,
      .opts = hf_opts_worker,
      .run = hf_cmd_worker,
      .section = "workers",
      .help = "run jobs with the programs of the configuration file",
      .more =
-         "TERM and INT: claim nothing more, wait for the running jobs "
+         "COMMAND, with its arguments, is a program that speaks pipe 1, as `python "
+         "worker.py` with the Python "
+         "library does: the worker starts some processes of it, and they run one job "
+         "after "
+         "another. It takes the place of the handlers of the file, names its types "
+         "itself, "
+         "and gets the whole environment. No file is needed then. If it never starts, "
+         "the worker exits with 78 after three tries.\nWithout --queue and without "
+         "`queues` in the file the worker serves `default`, and the queues that the "
+         "programs of pools name.\nTERM and INT: claim "
+         "nothing more, wait for the running jobs "
          "(worker.shutdown_timeout), release the rest without counting an attempt, exit "
          "0; a second signal ends the wait. TSTP: claim nothing more. CONT: claim again. "
          "HUP: reload the configuration file while jobs run; a bad file changes nothing, "
          "and the log names what needs a restart. Under systemd (Type=notify) the worker "
          "reports when it is ready, and feeds the watchdog while Redis answers.",
      .examples = "holdfast worker run -c worker.yaml\n"
-                 "holdfast worker run -c worker.yaml --queue mail -n 8 --burst"},
+                 "holdfast worker run -c worker.yaml --queue mail -n 8 --burst\n"
+                 "holdfast worker run --queue mail --processes 2 -- python3 worker.py\n"
+                 "holdfast worker run --dev --watch . -- python3 worker.py"},
     {.name = "worker list",
      .also = "workers",
      .alike = "status|ps|top|worker ls",

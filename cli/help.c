@@ -162,9 +162,10 @@ void hf_help_group(FILE *file, const char *group)
 
 void hf_help_command(FILE *file, const hf_command *command, const char *group)
 {
+    bool options_first = command->program || command->dashes;
     fprintf(file, "usage: holdfast %s%s%s%s%s\n\n", command->name,
-            command->program ? " [OPTIONS]" : "", *command->operands != '\0' ? " " : "",
-            command->operands, command->program ? "" : " [OPTIONS]");
+            options_first ? " [OPTIONS]" : "", *command->operands != '\0' ? " " : "",
+            command->operands, options_first ? "" : " [OPTIONS]");
     print_wrapped(file, command->help, 0, 0);
     if (command->more != NULL) {
         fputc('\n', file);

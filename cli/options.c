@@ -1,8 +1,11 @@
 /* options.c - see options.h. */
 #include "cli/options.h"
 
+#include <limits.h>
+
 #include "cli/complete.h"
 #include "holdfast/lock.h"
+#include "holdfast/worker.h"
 
 #define LIMIT_OPT                                                                        \
     {                                                                                    \
@@ -525,7 +528,28 @@ const hf_opt hf_opts_worker[] = {
      .min = 1,
      .max = 1024,
      .help = "number of jobs that run at the same time"},
+    {.name = "processes",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = HF_POOL_PROCESSES_MAX,
+     .help = "number of processes of COMMAND; default: the cores that it may use"},
+    {.name = "parent",
+     .kind = HF_OPT_INT,
+     .value = "PID",
+     .min = 1,
+     .max = INT_MAX,
+     .help = "stop as after TERM when PID, which has started this worker, ends"},
     {.name = "burst", .help = "stop when no job is left, not even a delayed one"},
+    {.name = "dev",
+     .alike = "debug|development",
+     .help = "for development: one process of each pool, and no time-outs"},
+    {.name = "watch",
+     .alike = "reload|autoreload",
+     .kind = HF_OPT_TEXT,
+     .value = "PATH",
+     .many = true,
+     .help = "reload when this file, or one below this folder, changes; may be repeated"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_script[] = {

@@ -43,6 +43,7 @@ typedef struct hf_command {
     int (*run)(struct hf_cli *cli);
     bool program; /* from the second operand on they are a program and its arguments:
                      none of them is an option */
+    bool dashes;  /* its operands are a program and its arguments, after "--" only */
     bool bare;    /* needs no configuration: it is not read */
     bool hidden;
     int core;            /* its place in the list that `holdfast` alone prints; 0: none */

@@ -8,6 +8,8 @@
 #include "base/id.h"
 #include "base/mask.h"
 
+enum { START_TRIES = 3 }; /* of a command that is the only handler */
+
 /* ---- which queues ---- */
 
 static const hf_config_queue *find_queue(const hf_config *config, const char *name)
@@ -77,17 +79,42 @@ static int no_memory(char detail[HF_SETUP_DETAIL_SIZE])
     return (int)hf_exit_code(HF_NOMEM);
 }
 
+/* The command line's own, in place of the file's. */
+static int add_command(hf_worker_setup *s, const hf_argv *args,
+                       char detail[HF_SETUP_DETAIL_SIZE])
+{
+    size_t n = args->n_operands;
+    s->pools = calloc(1, sizeof *s->pools);
+    s->command = calloc(n + 1, sizeof *s->command);
+    if (s->pools == NULL || s->command == NULL)
+        return no_memory(detail);
+    for (size_t i = 0; i < n; i++)
+        s->command[i] = args->operands[i];
+    s->pools[s->n_pools++] = (hf_pool){
+        HF_POOL_INIT, .argv = s->command, .env_all = true, .start_tries = START_TRIES,
+        .processes = (uint32_t)hf_argv_number(args, "processes", 0)};
+    return HF_EXIT_OK;
+}
+
 static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
                         char detail[HF_SETUP_DETAIL_SIZE])
 {
     const hf_config *config = cli->config;
+    if (cli->args->n_operands > 0)
+        return add_command(s, cli->args, detail);
+    if (hf_argv_has(cli->args, "processes")) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                 "--processes: expected a command after '--', found none");
+        return HF_EXIT_USAGE;
+    }
     if (config->n_handlers == 0) {
         if (config->file != NULL)
             snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s:1:1: 'handlers' is missing",
                      config->file);
         else
             snprintf(detail, HF_SETUP_DETAIL_SIZE,
-                     "worker: a configuration file with 'handlers' is missing (-c FILE)");
+                     "worker: a configuration file with 'handlers' (-c FILE), or a "
+                     "command after '--', is missing");
         return HF_EXIT_CONFIG;
     }
     s->programs = calloc(config->n_handlers, sizeof *s->programs);
@@ -102,6 +129,17 @@ static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
             hf_config_fill_program(handler, &s->programs[s->n_programs++]);
     }
     return HF_EXIT_OK;
+}
+
+/* A debugger needs one process that stays. */
+static void be_dev(hf_worker_setup *s, const hf_argv *args)
+{
+    if (!hf_argv_has(args, "dev"))
+        return;
+    s->opts.no_timeouts = true;
+    for (size_t i = 0; i < s->n_pools; i++)
+        if (!hf_argv_has(args, "processes"))
+            s->pools[i].processes = 1;
 }
 
 /* With -q those of the queues that it names. */
@@ -151,10 +189,12 @@ int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
         code = add_queues(out, cli, detail);
     if (code == HF_EXIT_OK)
         code = add_schedules(out, cli->config, detail);
-    if (code == HF_EXIT_OK)
+    if (code == HF_EXIT_OK) {
         add_opts(out, cli);
-    else
+        be_dev(out, cli->args);
+    } else {
         hf_worker_setup_done(out);
+    }
     return code;
 }
 
@@ -163,6 +203,8 @@ void hf_worker_setup_done(hf_worker_setup *setup)
     free(setup->programs);
     free(setup->pools);
     free(setup->schedules);
+    free(setup->command);
+    setup->command = NULL;
     setup->programs = NULL;
     setup->pools = NULL;
     setup->schedules = NULL;

@@ -14,6 +14,7 @@ typedef struct hf_worker_setup {
     size_t n_programs;
     hf_pool *pools; /* owned */
     size_t n_pools;
+    const char **command;   /* owned: after "--"; NULL: there is none */
     hf_schedule *schedules; /* owned */
     size_t n_schedules;
 } hf_worker_setup;

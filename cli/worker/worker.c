@@ -15,6 +15,7 @@
 
 #include "base/parent.h"
 #include "cli/cli.h"
+#include "cli/worker/file_watch.h"
 #include "cli/worker/log.h"
 #include "cli/worker/service.h"
 #include "cli/worker/setup.h"
@@ -26,6 +27,7 @@ typedef struct runner {
     hf_worker *worker;
     hf_log log;
     hf_service service;
+    hf_file_watch *watch; /* owned; NULL: nothing is watched */
     sigset_t signals;
     pthread_t thread; /* of the signals */
     hf_config *given; /* to the worker, which has not said what it does with it; owned */
@@ -58,7 +60,8 @@ static bool take_config(runner *r, hf_config *config)
                                   setup.n_programs, setup.pools, setup.n_pools, detail);
     hf_worker_setup_done(&setup);
     if (err != HF_OK) {
-        snprintf(text, sizeof text, "%.200s: %s", config->file,
+        snprintf(text, sizeof text, "%.200s: %s",
+                 config->file == NULL ? "worker" : config->file,
                  detail[0] == '\0' ? hf_err_text(err) : detail);
         say_error(r, text);
     }
@@ -109,12 +112,12 @@ static bool reload(runner *r)
     char detail[HF_CONFIG_DETAIL_SIZE];
     hf_config *config = NULL;
     const char *file = r->cli->config->file;
-    if (file == NULL) {
+    if (file == NULL && r->cli->args->n_operands == 0) {
         hf_log_write(HF_LOG_WARN, "there is no configuration file to read again", NULL, 0,
                      &r->log);
         return false;
     }
-    if (!is_file(file)) {
+    if (file != NULL && !is_file(file)) {
         snprintf(detail, sizeof detail, "%.200s: expected a file, found something else",
                  file);
         say_error(r, detail);
@@ -232,6 +235,39 @@ static hf_err make_worker(runner *r, hf_worker_setup *setup, char detail[HF_DETA
     return err == HF_INVALID ? HF_CONFIG : err;
 }
 
+/* The signal that an operator sends for the same. */
+static void send_hup(void *arg)
+{
+    (void)arg;
+    (void)kill(getpid(), SIGHUP);
+}
+
+static void say_unwatched(const char *why, void *arg)
+{
+    runner *r = arg;
+    hf_log_field field = {.key = "error", .text = why};
+    hf_log_write(HF_LOG_WARN, "changes in a new folder are not seen", &field, 1, &r->log);
+}
+
+static int open_watch(runner *r, char detail[HF_DETAIL_SIZE])
+{
+    const hf_file_watch_calls calls = {send_hup, say_unwatched, r};
+    const hf_argv *args = r->cli->args;
+    const char *paths[HF_FILE_WATCH_PATHS_MAX];
+    size_t n = hf_argv_count(args, "watch");
+    if (n > HF_FILE_WATCH_PATHS_MAX)
+        return hf_cli_say(r->cli, HF_EXIT_USAGE, "",
+                          "--watch: expected at most %d paths, found %zu",
+                          HF_FILE_WATCH_PATHS_MAX, n);
+    for (size_t i = 0; i < n; i++)
+        paths[i] = hf_argv_nth(args, "watch", i);
+    hf_err err = n == 0 ? HF_OK : hf_file_watch_open(&r->watch, paths, n, &calls, detail);
+    if (err == HF_OK)
+        return HF_EXIT_OK;
+    return hf_cli_say(r->cli, err == HF_INVALID ? HF_EXIT_USAGE : hf_exit_code(err), "",
+                      "--watch: %s", detail);
+}
+
 static hf_err run(runner *r, char detail[HF_DETAIL_SIZE])
 {
     if (pthread_create(&r->thread, NULL, wait_for_signals, r) != 0)
@@ -241,6 +277,18 @@ static hf_err run(runner *r, char detail[HF_DETAIL_SIZE])
     (void)pthread_kill(r->thread, SIGHUP); /* it has not ended: only we end it */
     (void)pthread_join(r->thread, NULL);
     return err;
+}
+
+/* A program that has started this worker as a child may be killed, and cannot say TERM
+ * then. */
+static int tie_to_parent(const hf_cli *cli)
+{
+    const int64_t parent = hf_argv_number(cli->args, "parent", 0);
+    if (parent == 0 || hf_end_with_parent((pid_t)parent, SIGTERM))
+        return HF_EXIT_OK;
+    return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                      "--parent: expected the parent of this process, %d, found %lld",
+                      (int)getppid(), (long long)parent);
 }
 
 int hf_cmd_worker(hf_cli *cli)
@@ -256,9 +304,20 @@ int hf_cmd_worker(hf_cli *cli)
     set_up_memory();
     hf_heed_children();
     block_signals(&r);
+    code = tie_to_parent(cli);
+    if (code != HF_EXIT_OK) {
+        hf_worker_setup_done(&setup);
+        return code;
+    }
     if (!hf_log_open(&r.log, STDERR_FILENO, cli->config)) {
         hf_worker_setup_done(&setup);
         return hf_cli_fail(cli, HF_SYSTEM, "the thread of the log cannot be started");
+    }
+    code = open_watch(&r, detail);
+    if (code != HF_EXIT_OK) {
+        hf_worker_setup_done(&setup);
+        hf_log_close(&r.log);
+        return code;
     }
     cli->writer = r.log.writer;
     hf_err err = make_worker(&r, &setup, detail);
@@ -266,6 +325,7 @@ int hf_cmd_worker(hf_cli *cli)
     hf_worker_setup_done(&setup);
     if (err == HF_OK)
         err = run(&r, detail);
+    hf_file_watch_close(r.watch);
     hf_service_close(&r.service);
     hf_config_free(r.given);
     hf_worker_free(r.worker);
