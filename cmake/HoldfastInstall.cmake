@@ -76,6 +76,12 @@ set(examples_dir "${CMAKE_INSTALL_DOCDIR}/examples")
 install(FILES ${examples} DESTINATION "${examples_dir}" COMPONENT command)
 install(PROGRAMS ${programs} DESTINATION "${examples_dir}" COMPONENT command)
 install(PROGRAMS ${handlers} DESTINATION "${examples_dir}/handlers" COMPONENT command)
+foreach(application reports)
+  set(from "${PROJECT_SOURCE_DIR}/examples/${application}")
+  file(GLOB files CONFIGURE_DEPENDS "${from}/*.md" "${from}/*.yaml" "${from}/*.py" "${from}/*.mjs"
+    "${from}/*.go" "${from}/go.*")
+  install(FILES ${files} DESTINATION "${examples_dir}/${application}" COMPONENT command)
+endforeach()
 
 if(PROJECT_IS_TOP_LEVEL AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   include(HoldfastPackage)
