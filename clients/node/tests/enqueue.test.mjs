@@ -1,0 +1,188 @@
+// Producers: options, outcomes, lost answers, hooks, both Redis packages and the program's own client.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { Holdfast, JobCancelled, JobDead, JobUnknown, NoAnswer, Refused } from "holdfast-queue";
+import { Server } from "./server.mjs";
+
+let server, hf, r;
+before(async () => {
+  server = await new Server().start();
+  hf = new Holdfast({ url: server.url });
+  r = new Redis(server.socket);
+});
+after(async () => {
+  hf.close();
+  r.disconnect();
+  await server.end();
+});
+beforeEach(() => r.flushall());
+
+async function recordOf(ref) {
+  return r.hget(`hf:{${ref.queue}}:jobs`, ref.id);
+}
+
+test("a record, and the place of its options", async () => {
+  const ref = await hf.send(
+    "email.send",
+    { to: "ada" },
+    { queue: "mail", keep: "1h", priority: "high", headers: { tenant: "7" } },
+  );
+  assert.equal(ref.outcome, "new");
+  assert.equal(ref.queue, "mail");
+  assert.equal(
+    await recordOf(ref),
+    '{"type":"email.send","keep":3600000,"priority":"high","headers":{"tenant":"7"}}\n{"to":"ada"}',
+  );
+  assert.deepEqual(await r.smembers("hf:{/}:queues"), ["mail"]);
+  const later = await hf.send("t", undefined, { delay: 60000 });
+  const due = Number(await r.zscore("hf:{default}:schedule", later.id));
+  assert.ok(Math.abs(due - Date.now() - 60000) < 5000);
+  const at = await hf.send("t", undefined, { at: new Date("2100-01-01T00:00:00Z") });
+  assert.equal(Number(await r.zscore("hf:{default}:schedule", at.id)), Date.UTC(2100, 0, 1));
+});
+
+test("outcomes", async () => {
+  assert.equal((await hf.send("t", 1, { id: "x" })).outcome, "new");
+  assert.equal((await hf.send("t", 1, { id: "x" })).outcome, "exists");
+  const first = await hf.send("t", 1, { unique: "k" });
+  const second = await hf.send("t", 2, { unique: "k" });
+  assert.deepEqual([second.outcome, second.id], ["skipped", first.id]);
+  const third = await hf.send("t", 3, { unique: "k", onConflict: "replace" });
+  assert.deepEqual([third.outcome, third.id], ["replaced", first.id]);
+  const parked = await hf.send("t", 4, { unique: "k", onConflict: "next" });
+  assert.equal(parked.outcome, "parked");
+  assert.equal(await parked.state(), "parked");
+});
+
+test("many: all of them, or none", async () => {
+  const add = hf.job("many.add", async (data) => data.a);
+  const refs = await hf.enqueueMany(Array.from({ length: 1000 }, (_, a) => add.call({ a })));
+  assert.equal(new Set(refs.map((ref) => ref.id)).size, 1000);
+  assert.deepEqual(
+    [...refs].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    refs,
+  );
+  assert.equal(await r.hlen("hf:{default}:jobs"), 1000);
+  await assert.rejects(
+    hf.enqueueMany([add.call({ a: 1 }), add.call({ a: 1n })]),
+    /many.add: expected data that JSON can express/,
+  );
+  await assert.rejects(hf.enqueueMany([add.call({}), add.call({}, { queue: "other" })]), /expected jobs of one queue/);
+  assert.equal(await r.hlen("hf:{default}:jobs"), 1000);
+  assert.deepEqual(await hf.enqueueMany([]), []);
+});
+
+test("many at the same time get producers of their own", async () => {
+  const refs = await Promise.all(Array.from({ length: 200 }, (_, k) => hf.send("t", k)));
+  assert.equal(new Set(refs.map((ref) => ref.id)).size, 200);
+  assert.equal(await r.hlen("hf:{default}:jobs"), 200);
+});
+
+test("cancel, requeue, state, and ends without a worker", async () => {
+  const ref = await hf.send("t", 1, { delay: "1h", keep: "1h", awaited: true });
+  assert.equal(await ref.state(), "waiting");
+  assert.equal(await ref.requeue(), true);
+  const end = assert.rejects(ref.result({ timeout: "10s" }), JobCancelled);
+  assert.equal(await ref.cancel(), true);
+  await end;
+  assert.equal(await ref.cancel(), false);
+  await assert.rejects(hf.ref("never").result(), JobUnknown);
+  assert.equal(await hf.ref("never").state(), "unknown");
+  await r.hset("hf:{default}:jobs", "d", '{"type":"t","attempts":3,"error":"the reason"}\n');
+  await r.zadd("hf:{default}:dead", Date.now(), "d");
+  await assert.rejects(hf.ref("d").result(), (error) => error instanceof JobDead && error.text === "the reason");
+  const waits = await hf.send("t", 1, { keep: "1h" });
+  await assert.rejects(waits.result({ signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
+});
+
+test("a request whose answer was lost is executed once", async () => {
+  const ref = await hf.send("t", "before");
+  assert.equal(ref.outcome, "new");
+  const slow = hf.send("t", "lost");
+  await r.client("KILL", "TYPE", "normal", "SKIPME", "yes");
+  assert.equal((await slow).outcome, "new");
+  assert.equal(await r.hlen("hf:{default}:jobs"), 2);
+});
+
+test("no answer, and refused", async () => {
+  const nowhere = new Holdfast({ url: "unix:///nowhere", deadline: 100 });
+  await assert.rejects(nowhere.send("t"), NoAnswer);
+  await r.set("hf:{default}:jobs", "no hash");
+  await assert.rejects(hf.send("t", 1), (error) => error instanceof Refused && /WRONGTYPE/.test(error.message));
+});
+
+for (const library of ["redis", "ioredis"])
+  test(`a server that does not answer, by ${library}`, async (t) => {
+    const stuck = await new Server().start();
+    const own = new Holdfast({ url: stuck.url, library, deadline: 300 });
+    t.after(() => own.close() ?? stuck.end());
+    for (const connected of [false, true]) {
+      stuck.process.kill("SIGSTOP");
+      await assert.rejects(own.send("t", connected), NoAnswer);
+      stuck.process.kill("SIGCONT");
+      assert.equal((await own.send("t", connected)).outcome, "new");
+    }
+  });
+
+test("hooks", async () => {
+  const own = new Holdfast({ url: server.url });
+  own.onEnqueue(async (call) => {
+    call.headers.tenant = "7";
+    call.data = { ...call.data, more: call.queue };
+  });
+  const ref = await own.send("t", { a: 1 }, { headers: { locale: "de" } });
+  assert.equal(await recordOf(ref), '{"type":"t","headers":{"locale":"de","tenant":"7"}}\n{"a":1,"more":"default"}');
+  own.close();
+});
+
+test("mistakes of the caller", async () => {
+  const wrong = async (data, options, text) => assert.rejects(hf.send("t", data, options), text);
+  await wrong(1, { delay: "10" }, /delay: expected a whole number of ms, or a duration such as '30s'/);
+  await wrong(1, { delay: 1.5 }, /found 1.5/);
+  await wrong(1, { delay: "1m2h" }, /found '1m2h'/);
+  await wrong(1, { at: "2030-01-31T08:00:00" }, /at: expected a Date, or a text/);
+  await wrong(1, { delay: 1, at: new Date() }, /expected delay or at, found both/);
+  await wrong(1, { max_attempts: 3 }, /expected one of the options queue, .* found 'max_attempts'/);
+  await wrong(1, { priority: "urgent" }, /priority: expected normal or high or low, found 'urgent'/);
+  await wrong(1, { maxAttempts: 0 }, /maxAttempts: expected a whole number from 1 to 1000000, found 0/);
+  await wrong(1, { uniqueFor: "1m" }, /uniqueFor needs unique/);
+  await wrong(1, { headers: { a: 1 } }, /headers: expected a text as 'a', found 1/);
+  await wrong(1, { headers: { a: "x".repeat(5000) } }, /headers: expected at most 4096 bytes of JSON/);
+  await wrong(1, { queue: "a b" }, /expected as queue 1 to 128 characters/);
+  await wrong(() => {}, {}, /t: expected data that JSON can express/);
+  const loop = {};
+  loop.loop = loop;
+  await wrong(loop, {}, /t: expected data that JSON can express/);
+  assert.throws(() => hf.job("a b", () => {}), /expected as type/);
+  assert.throws(() => hf.job("x.y", { retries: 3 }, () => {}), /expected one of the options queue, .* found 'retries'/);
+  assert.throws(() => hf.job("x.y", { timeout: "soon" }, () => {}), /timeout: expected/);
+  assert.throws(() => new Holdfast({ redis: {} }), /redis: expected a client of node-redis/);
+});
+
+for (const [name, make] of [
+  ["node-redis", async () => createClient({ socket: { path: server.socket } })],
+  ["ioredis", async () => new Redis(server.socket)],
+])
+  test(`the program's own client: ${name}`, async (t) => {
+    const client = await make();
+    t.after(() => (name === "ioredis" ? client.disconnect() : client.destroy()));
+    const own = new Holdfast({ redis: client, namespace: "own" });
+    const ref = await own.send("t", Buffer.from([0, 255]), { keep: "1h" });
+    assert.deepEqual(
+      await r.hgetBuffer("own:{default}:jobs", ref.id),
+      Buffer.from([...Buffer.from('{"type":"t","keep":3600000}\n'), 0, 255]),
+    );
+    const end = assert.rejects(ref.result({ timeout: "10s" }), JobCancelled);
+    await own.ref(ref.id).cancel();
+    await end;
+    own.close();
+    assert.equal(await client.ping(), "PONG");
+  });
+
+test("a library that is chosen", async () => {
+  const own = new Holdfast({ url: server.url, library: "ioredis" });
+  assert.equal((await own.send("t")).outcome, "new");
+  own.close();
+});
