@@ -76,7 +76,7 @@ set(examples_dir "${CMAKE_INSTALL_DOCDIR}/examples")
 install(FILES ${examples} DESTINATION "${examples_dir}" COMPONENT command)
 install(PROGRAMS ${programs} DESTINATION "${examples_dir}" COMPONENT command)
 install(PROGRAMS ${handlers} DESTINATION "${examples_dir}/handlers" COMPONENT command)
-foreach(application reports webhooks)
+foreach(application reports thumbnails webhooks)
   set(from "${PROJECT_SOURCE_DIR}/examples/${application}")
   file(GLOB files CONFIGURE_DEPENDS "${from}/*.md" "${from}/*.yaml" "${from}/*.py" "${from}/*.mjs"
     "${from}/*.go" "${from}/go.*")

@@ -1,0 +1,13 @@
+module thumbnails
+
+go 1.23
+
+require holdfast-queue/holdfast v0.2.0
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
+	github.com/redis/go-redis/v9 v9.17.3 // indirect
+)
+
+replace holdfast-queue/holdfast => ../../clients/go
