@@ -308,7 +308,7 @@ NOTHING(hf_supervisors_end, hf_worker *worker)
 NOTHING(hf_supervisors_close, hf_worker *worker)
 NOTHING(hf_supervisors_free, hf_worker *worker)
 NOTHING(hf_supervisors_turn, hf_worker *worker)
-NOTHING(hf_supervisors_tick, hf_worker *worker, uint64_t stale_ns)
+NOTHING(hf_supervisors_tick, hf_worker *worker, uint64_t keep_ms)
 NOTHING(hf_supervisors_accept, hf_run *run)
 NOTHING(hf_supervisors_withdraw, hf_run *run)
 NOTHING(hf_supervisors_lose, hf_run *run)
@@ -419,6 +419,11 @@ bool hf_supervisors_alive(const hf_worker *worker)
 }
 
 size_t hf_supervisors_slots(const hf_worker *worker)
+{
+    return 0;
+}
+
+size_t hf_supervisors_usable(const hf_worker *worker)
 {
     return 0;
 }

@@ -11,12 +11,14 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/text.h"
+#include "worker/alone.h"
 #include "worker/handler.h"
 #include "worker/outbox.h"
 #include "worker/pool/crash.h"
 #include "worker/pool/judge.h"
 #include "worker/pool/offer.h"
 #include "worker/pool/paused.h"
+#include "worker/pool/starts.h"
 #include "worker/pool/wear.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
@@ -24,12 +26,9 @@
 #include "worker/run/pace.h"
 
 enum {
-    SETTLED_MS = 1000,    /* a process that lived this long is no failure */
-    AWAY_LEAST_MS = 1000, /* jobs of a pool that is down */
-    REFUSED_MS = 10000    /* those of a program that is not started any more */
+    SETTLED_MS = 1000,   /* a process that lived this long is no failure */
+    AWAY_LEAST_MS = 1000 /* jobs of a pool that is down */
 };
-
-static const hf_backoff starts = {HF_SHAPE_EXPONENTIAL, 1000, 60000, 0.1};
 
 /* A process of the pool. */
 typedef struct member {
@@ -57,11 +56,7 @@ struct hf_supervisor {
     bool stopping;
     size_t target; /* processes; fewer while there is little to do */
     hf_run_list waiting, started, killed_outside;
-    uint32_t failures;    /* of starts, in a row */
-    uint32_t tries;       /* that failed and left no process */
-    uint64_t start_at_ns; /* the next one */
-    bool failed;          /* the last start has failed */
-    bool refused;         /* and no other is tried before a reload */
+    hf_starts starts;
     double mean_run_ns;
     hf_paused paused; /* until a slot is free */
 };
@@ -121,43 +116,13 @@ static void stop_member(member *m)
     hf_child_stop(m->child);
 }
 
-/* A worker whose first processes do not start has nothing to do, if it was asked to end
- * then. */
-static void count_try(hf_supervisor *s, const char *why)
-{
-    hf_worker *w = s->worker;
-    uint32_t most = s->spec->pool.start_tries;
-    if (most == 0 || s->offer.ready != NULL || s->n_members > 0)
-        return;
-    if (++s->tries != most && !s->refused)
-        return;
-    if (s->tries == 1)
-        (void)hf_say(w->detail, HF_CONFIG, "'%s' cannot be started: %s", s->spec->name,
-                     why);
-    else
-        (void)hf_say(w->detail, HF_CONFIG,
-                     "%u starts of '%s' have failed, the last one: %s", s->tries,
-                     s->spec->name, why);
-    w->start_failed = w->turn_due = true;
-}
-
 static void note_failure(hf_supervisor *s, const char *why)
 {
-    int64_t ms = hf_backoff_ms(&starts, ++s->failures, &s->worker->rng);
-    char in[HF_DURATION_SIZE];
-    s->failed = true;
-    s->start_at_ns = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
-    hf_format_duration(ms, in);
-    const hf_log_field fields[] = {
-        {.key = "pool", .text = s->spec->name},
-        {.key = "next_try", .text = s->refused ? "reload" : in},
-        {.key = "error", .text = why}};
-    hf_report(s->worker, HF_LOG_ERROR, "a process of a pool does not live", fields,
-              HF_COUNT(fields));
+    bool first = s->offer.ready == NULL && s->n_members == 0;
+    hf_starts_fail(&s->starts, s->worker, s->spec, first, why);
     /* No slot will be free soon: others may have work in these queues. */
     hf_paused_end(&s->paused, s->worker);
     s->worker->heartbeat_due = true;
-    count_try(s, why);
 }
 
 /* The processes of the last program go on as those of the new one. */
@@ -166,8 +131,8 @@ static void keep_old(hf_supervisor *s)
     for (member *m = s->members; m != NULL; m = m->next)
         m->generation = s->generation;
     s->offer_generation = s->generation;
-    s->failed = false;
-    s->start_at_ns = 0;
+    s->starts.failed = false;
+    s->starts.due_ns = 0;
     report(s, HF_LOG_ERROR, "the new program of a pool cannot start: the old one stays",
            NULL, NULL, NULL);
 }
@@ -207,7 +172,7 @@ static void on_gone(hf_child *child, void *arg)
            "error", wanted ? NULL : hf_child_why(child));
     remove_member(s, m);
     if (!wanted && !settled && !hf_child_served(child)) {
-        s->refused = s->refused || hf_child_refused(child);
+        s->starts.refused = s->starts.refused || hf_child_refused(child);
         note_failure(s, hf_child_why(child));
         if (was_new && has_old(s))
             keep_old(s);
@@ -257,7 +222,7 @@ static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZ
     }
     report(s, HF_LOG_INFO, "a process of a pool is ready", child, "client",
            s->offer.ready->client);
-    s->failed = false;
+    s->starts.failed = false;
     s->worker->heartbeat_due = s->worker->turn_due = true;
     hf_paused_end(&s->paused, s->worker);
     return true;
@@ -372,14 +337,14 @@ static void replace(hf_supervisor *s)
 
 void hf_supervisor_turn(hf_supervisor *s, uint64_t now_ns)
 {
-    if (s->stopping || s->refused || now_ns < s->start_at_ns ||
+    if (s->stopping || s->starts.refused || now_ns < s->starts.due_ns ||
         !hf_groups_ready(s->groups) || count(s, is_unjudged) > 0)
         return;
     /* After a failure one is tried, and the others follow when it is ready. */
     size_t alive = count(s, is_alive), want = s->target;
-    if (s->failed && count(s, is_open) > 0)
+    if (s->starts.failed && count(s, is_open) > 0)
         return;
-    if (s->failed && want > alive + 1)
+    if (s->starts.failed && want > alive + 1)
         want = alive + 1;
     if (alive >= want)
         replace(s);
@@ -454,8 +419,9 @@ void hf_supervisor_tick(hf_supervisor *s, uint64_t now_ns)
             report(s, HF_LOG_WARN, "a process of a pool does not answer", m->child, NULL,
                    NULL);
         if (m->child != NULL && hf_child_ready_ns(m->child) != 0 &&
-            now_ns > hf_child_ready_ns(m->child) + SETTLED_MS * HF_MS_NS && !s->failed)
-            s->failures = 0;
+            now_ns > hf_child_ready_ns(m->child) + SETTLED_MS * HF_MS_NS &&
+            !s->starts.failed)
+            s->starts.failures = 0;
     }
     look_for_worn(s, now_ns);
     look_for_idle(s, now_ns);
@@ -470,16 +436,31 @@ void hf_supervisor_accept(hf_supervisor *s, hf_run *run)
     hf_run_push(&s->waiting, run);
 }
 
+/* The process with least to do takes nothing while the next job has to run alone: that
+ * job gets the process when it is empty. */
+static const member *kept(const hf_supervisor *s)
+{
+    const member *least = NULL;
+    if (s->waiting.head == NULL || !s->waiting.head->alone)
+        return NULL;
+    for (const member *m = s->members; m != NULL; m = m->next)
+        if (serves(m) && !m->exclusive &&
+            (least == NULL || hf_child_busy(m->child) < hf_child_busy(least->child)))
+            least = m;
+    return least;
+}
+
 /* One that takes the run now: one that is to be replaced only if no other has a slot.
  * With one slot each the first that is free, so that processes that are not needed stay
  * idle; else the one that has least to do. */
 static member *choose(const hf_supervisor *s, const hf_run *run)
 {
     member *best = NULL;
+    const member *not = run->alone ? NULL : kept(s);
     uint64_t lease_end = hf_lease_deadline_ns(run->lease);
     for (member *m = s->members; m != NULL; m = m->next) {
         size_t busy = hf_child_busy(m->child);
-        if (m->stopped || m->exclusive || !hf_child_can_take(m->child) ||
+        if (m->stopped || m->exclusive || m == not || !hf_child_can_take(m->child) ||
             (run->alone && busy > 0) || lease_end < hf_child_deadline_ns(m->child))
             continue;
         if (best == NULL || is_fresh(m) > is_fresh(best) ||
@@ -538,7 +519,7 @@ void hf_supervisor_dispatch(hf_supervisor *s)
         else
             full = !run->alone;
     }
-    if (s->waiting.n > 0 && s->target < s->spec->pool.processes && !s->failed) {
+    if (s->waiting.n > 0 && s->target < s->spec->pool.processes && !s->starts.failed) {
         s->target++;
         s->worker->turn_due = true;
     }
@@ -549,29 +530,35 @@ void hf_supervisor_withdraw(hf_supervisor *s, hf_run *run)
     hf_run_remove(&s->waiting, run);
 }
 
+static void release_one(hf_supervisor *s, hf_run *run)
+{
+    s->mean_run_ns = 0; /* none is claimed ahead for now */
+    if (!s->stopping && (s->started.n > 0 || count(s, serves) == 0)) /* it ends */
+        hf_paused_add(&s->paused, run->served);
+    hf_queue_refund(run->served, 1);
+    hf_outbox_release(run);
+}
+
 /* Its pool is full, or down: other workers may have a slot. */
-void hf_supervisor_release_stale(hf_supervisor *s, uint64_t before_ns)
+void hf_supervisor_release_stale(hf_supervisor *s, uint64_t now_ns, uint64_t keep_ms)
 {
     bool down = hf_supervisor_health(s) == HF_POOL_DOWN;
     int64_t delay_ms = hf_supervisor_backoff_ms(s);
-    hf_supervisor_dispatch(s); /* a slot may be free since this very moment */
+    char text[HF_POOL_NAME_SIZE + 32];
+    snprintf(text, sizeof text, "its pool is down: %s", s->spec->name);
     for (hf_run *run = s->waiting.head, *next; run != NULL; run = next) {
+        uint64_t ms = run->alone ? (uint64_t)hf_alone_patience_ms(run) : keep_ms;
         next = run->next;
-        if (!down && run->claimed_ns >= before_ns)
+        if (!down && run->claimed_ns + ms * HF_MS_NS >= now_ns)
             continue;
         hf_run_remove(&s->waiting, run);
-        s->mean_run_ns = 0; /* none is claimed ahead for now */
-        if (down) {
-            char text[HF_POOL_NAME_SIZE + 32];
-            snprintf(text, sizeof text, "its pool is down: %s", s->spec->name);
+        if (down)
             hf_outbox_back_off(run, delay_ms < AWAY_LEAST_MS ? AWAY_LEAST_MS : delay_ms,
                                text);
-        } else {
-            if (!s->stopping && (s->started.n > 0 || count(s, serves) == 0)) /* it ends */
-                hf_paused_add(&s->paused, run->served);
-            hf_queue_refund(run->served, 1);
-            hf_outbox_release(run);
-        }
+        else if (run->alone)
+            hf_alone_put_back(run);
+        else
+            release_one(s, run);
     }
 }
 
@@ -665,9 +652,7 @@ void hf_supervisor_renew(hf_supervisor *s, hf_pool_spec *spec)
     hf_pool_spec_unref(old);
     s->target = spec->pool.processes;
     s->generation++;
-    s->failed = s->refused = false;
-    s->failures = 0;
-    s->start_at_ns = 0;
+    hf_starts_renew(&s->starts);
     hf_offer_renew(&s->offer, s->worker, spec, s);
     s->worker->turn_due = true;
 }
@@ -715,7 +700,7 @@ hf_pool_health hf_supervisor_health(const hf_supervisor *s)
 {
     if (count(s, serves) > 0)
         return HF_POOL_UP;
-    if (s->failed)
+    if (s->starts.failed)
         return HF_POOL_DOWN;
     return hf_supervisor_has_offer(s) ? HF_POOL_UP : HF_POOL_STARTING;
 }
@@ -743,7 +728,7 @@ bool hf_supervisor_is_done(const hf_supervisor *s)
 /* One job more than there are slots tells that an idle process has to come back. */
 static size_t slots_to_come(const hf_supervisor *s)
 {
-    return s->target < s->spec->pool.processes && !s->failed && !s->stopping &&
+    return s->target < s->spec->pool.processes && !s->starts.failed && !s->stopping &&
                    s->waiting.n == 0 && count(s, serves) >= s->target
                ? 1
                : 0;
@@ -757,13 +742,23 @@ size_t hf_supervisor_slots(const hf_supervisor *s)
     return n;
 }
 
+/* Those beside a job that runs alone, or waits for that, get no other job. */
+size_t hf_supervisor_usable(const hf_supervisor *s)
+{
+    const member *not = kept(s);
+    size_t n = hf_supervisor_slots(s);
+    for (const member *m = s->members; m != NULL; m = m->next)
+        if (serves(m) && (m->exclusive || m == not ))
+            n -= hf_child_parallel(m->child) - hf_child_busy(m->child);
+    return n;
+}
+
 size_t hf_supervisor_free_slots(const hf_supervisor *s)
 {
-    size_t n = slots_to_come(s);
+    size_t taken = s->waiting.n, usable = hf_supervisor_usable(s);
     for (const member *m = s->members; m != NULL; m = m->next)
-        if (serves(m) && !m->exclusive)
-            n += hf_child_parallel(m->child) - hf_child_busy(m->child);
-    return n > s->waiting.n ? n - s->waiting.n : 0;
+        taken += serves(m) ? hf_child_busy(m->child) : 0;
+    return usable > taken ? usable - taken : 0;
 }
 
 size_t hf_supervisor_ahead(const hf_supervisor *s)
@@ -790,8 +785,5 @@ size_t hf_supervisor_running(const hf_supervisor *s)
 
 int64_t hf_supervisor_backoff_ms(const hf_supervisor *s)
 {
-    uint64_t now = hf_boot_ns();
-    if (s->refused)
-        return REFUSED_MS;
-    return s->start_at_ns <= now ? 0 : (int64_t)((s->start_at_ns - now) / HF_MS_NS);
+    return hf_starts_wait_ms(&s->starts);
 }

@@ -63,7 +63,7 @@ void hf_supervisor_kill(hf_supervisor *s);
 void hf_supervisor_accept(hf_supervisor *s, hf_run *run);
 void hf_supervisor_dispatch(hf_supervisor *s);
 void hf_supervisor_withdraw(hf_supervisor *s, hf_run *run);
-void hf_supervisor_release_stale(hf_supervisor *s, uint64_t before_ns);
+void hf_supervisor_release_stale(hf_supervisor *s, uint64_t now_ns, uint64_t keep_ms);
 void hf_supervisor_decide(hf_supervisor *s, uint64_t now_ns); /* about crashes */
 hf_run_list *hf_supervisor_waiting(hf_supervisor *s);
 
@@ -77,7 +77,8 @@ bool hf_supervisor_has_offer(
     const hf_supervisor *s); /* it has named its types, or never will */
 /* What its processes offer; borrowed until the next turn. NULL: nothing yet. */
 const hf_ready *hf_supervisor_offer(const hf_supervisor *s);
-size_t hf_supervisor_slots(const hf_supervisor *s); /* of processes that take jobs */
+size_t hf_supervisor_slots(const hf_supervisor *s);  /* of processes that take jobs */
+size_t hf_supervisor_usable(const hf_supervisor *s); /* not beside a job alone */
 size_t
 hf_supervisor_free_slots(const hf_supervisor *s);   /* that no claimed job will get */
 size_t hf_supervisor_ahead(const hf_supervisor *s); /* jobs worth claiming beyond them */

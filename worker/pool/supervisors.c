@@ -212,12 +212,12 @@ void hf_supervisors_turn(hf_worker *w)
         w->supervisors->opened = !any_starts(w);
 }
 
-void hf_supervisors_tick(hf_worker *w, uint64_t stale_ns)
+void hf_supervisors_tick(hf_worker *w, uint64_t keep_ms)
 {
     uint64_t now = hf_boot_ns();
     EACH(w, s)
     {
-        hf_supervisor_release_stale(s, now - stale_ns);
+        hf_supervisor_release_stale(s, now, keep_ms);
         hf_supervisor_decide(s, now);
     }
 }
@@ -297,6 +297,14 @@ size_t hf_supervisors_slots(const hf_worker *w)
     size_t n = 0;
     EACH(w, s)
     n += hf_supervisor_slots(s);
+    return n;
+}
+
+size_t hf_supervisors_usable(const hf_worker *w)
+{
+    size_t n = 0;
+    EACH(w, s)
+    n += hf_supervisor_usable(s);
     return n;
 }
 

@@ -23,8 +23,8 @@ void hf_supervisors_close(hf_worker *w);
 /* When nothing is left on the loop. */
 void hf_supervisors_free(hf_worker *w);
 
-void hf_supervisors_turn(hf_worker *w); /* starts processes, and jobs */
-void hf_supervisors_tick(hf_worker *w, uint64_t stale_ns); /* while jobs are held */
+void hf_supervisors_turn(hf_worker *w);                   /* starts processes, and jobs */
+void hf_supervisors_tick(hf_worker *w, uint64_t keep_ms); /* while jobs are held */
 
 /* A run whose handler is a pool. */
 void hf_supervisors_accept(hf_run *run);
@@ -45,6 +45,7 @@ size_t hf_supervisors_offers(const hf_worker *w, const hf_ready *out[HF_SUPERVIS
 /* Of the pools of the options. Returns how many. */
 size_t hf_supervisors_facts(const hf_worker *w, hf_pool_facts out[HF_POOLS_MAX]);
 size_t hf_supervisors_slots(const hf_worker *w);
+size_t hf_supervisors_usable(const hf_worker *w); /* not beside a job alone */
 size_t hf_supervisors_free_slots(const hf_worker *w);
 size_t hf_supervisors_ahead(const hf_worker *w);
 size_t hf_supervisors_running(const hf_worker *w);

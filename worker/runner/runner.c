@@ -7,11 +7,8 @@
  * An isolated job (one crash short of being dead) that a C handler takes is started when
  * this worker holds nothing else but programs that are not isolated, and nothing is
  * started beside it: if it ends the process, the crash is its own, and it alone is
- * buried. While it waits nothing else is started, so it waits only for a while and is
- * then put back for a less busy worker. Each wait lasts at most an eighth of the time
- * since it was first put back, and it stays away for four times as long. So it takes at
- * most a fifth of a worker's time, and it runs in the end, however long the other jobs
- * take.
+ * buried. While it waits nothing else is started, so it waits only for a while
+ * (worker/alone.h).
  */
 #include "worker/runner/runner.h"
 
@@ -22,6 +19,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/parent.h"
+#include "worker/alone.h"
 #include "worker/group/groups.h"
 #include "worker/node/site.h"
 #include "worker/outbox.h"
@@ -42,8 +40,6 @@
 
 enum {
     AHEAD_KEEP_MS = 100, /* then a job claimed ahead that has not started is released */
-    ISOLATED_AWAY_MS = 1000, /* an isolated job that could not run alone stays away */
-    ISOLATED_AWAY_MAX_MS = 3600000,
     AWAY_LEAST_MS = 1000,
 };
 
@@ -107,7 +103,7 @@ uint32_t hf_runner_slots(const hf_worker *w)
  */
 uint32_t hf_runner_wanted(const hf_worker *w)
 {
-    size_t slots = own_slots(w) + hf_supervisors_slots(w);
+    size_t slots = own_slots(w) + hf_supervisors_usable(w);
     size_t target = slots + hf_pace_ahead(w->runner->mean_run_ns, own_slots(w)) +
                     hf_supervisors_ahead(w);
     size_t have = w->held + w->arriving - w->decided - w->runner->killed_outside.n;
@@ -280,14 +276,6 @@ void hf_runner_abandon(hf_worker *w)
 
 /* ---- timers ---- */
 
-/* How long an isolated job may keep others from being started here. */
-static int64_t patience_ms(const hf_run *run)
-{
-    int64_t since = run->record.refused_ms;
-    int64_t passed = since > 0 ? hf_server_now(run->served->site->redis) - since : 0;
-    return AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
-}
-
 static void release_waiting(hf_worker *w)
 {
     hf_run_list back;
@@ -311,19 +299,6 @@ static void on_running(hf_run *run, void *arg)
         hf_run_ask_to_stop(run);
 }
 
-/* An isolated job that cannot run alone here. */
-static void put_isolated_back(hf_worker *w, hf_run *run)
-{
-    static const char text[] = "it waits for a worker to run alone: one crash more and "
-                               "it is dead";
-    int64_t delay = 4 * patience_ms(run);
-    delay = delay > ISOLATED_AWAY_MAX_MS ? ISOLATED_AWAY_MAX_MS : delay;
-    hf_run_set_text(run, text, sizeof text - 1);
-    hf_queue_refund(run->served, 1);
-    hf_outbox_put_back(run, delay < ISOLATED_AWAY_MS ? ISOLATED_AWAY_MS : delay);
-    hf_run_report(w, run, "put_back");
-}
-
 /* A job claimed ahead is not kept from other workers for long. If no more jobs were
  * claimed than there are slots, they only wait for a program's start or an isolated job's
  * end.
@@ -332,7 +307,7 @@ static void release_stale(hf_worker *w, uint64_t now)
 {
     for (hf_run *run = w->runner->waiting.head, *next; run != NULL; run = next) {
         bool isolated = run->isolated && is_c(run);
-        uint64_t keep_ms = isolated ? (uint64_t)patience_ms(run) : AHEAD_KEEP_MS;
+        uint64_t keep_ms = isolated ? (uint64_t)hf_alone_patience_ms(run) : AHEAD_KEEP_MS;
         next = run->next;
         if (run->claimed_ns + keep_ms * HF_MS_NS >= now)
             continue;
@@ -341,7 +316,7 @@ static void release_stale(hf_worker *w, uint64_t now)
             w->runner->mean_run_ns =
                 AHEAD_KEEP_MS * (double)HF_MS_NS; /* none ahead for now */
         if (isolated)
-            put_isolated_back(w, run);
+            hf_alone_put_back(run);
         else
             release_unstarted(run);
     }
@@ -363,7 +338,7 @@ void hf_runner_tick(hf_worker *w)
         release_unstarted(run);
     }
     release_stale(w, now);
-    hf_supervisors_tick(w, keep);
+    hf_supervisors_tick(w, AHEAD_KEEP_MS);
     hf_threads_running(w->runner->threads, on_running, &now);
     hf_launcher_decide(w);
 }
