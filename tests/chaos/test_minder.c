@@ -612,7 +612,8 @@ static void a_number_that_leads_another_group_by_now_is_left_alone(void **state)
     hf_minder_remove(minder, &g.minded);
 }
 
-/* A group that does not heed TERM, has so much memory, and notes when it runs. */
+/* A group that does not heed TERM, has so much memory, and notes when it runs. One
+ * without is another program, which has none of what this one uses. */
 static void start_large(group *g, size_t mib, uint64_t for_ms)
 {
     enum { PROT = PROT_READ | PROT_WRITE, ALL = MAP_ANONYMOUS | MAP_POPULATE };
@@ -626,6 +627,9 @@ static void start_large(group *g, size_t mib, uint64_t for_ms)
         if (mib > 0 &&
             mmap(NULL, mib << 20, PROT, MAP_PRIVATE | ALL, -1, 0) == MAP_FAILED)
             _exit(1);
+        atomic_store(g->seen_ns, hf_boot_ns());
+        if (mib == 0)
+            (void)execlp("sleep", "sleep", "30", NULL);
         for (; getppid() == parent; hf_test_pause_ms(1))
             atomic_store(g->seen_ns, hf_boot_ns());
         _exit(0);
