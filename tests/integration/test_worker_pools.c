@@ -229,7 +229,7 @@ static void all_runs_of_a_process_that_crashed_are_suspects(void **state)
 {
     (void)state;
     start_shared(NULL);
-    put("slow", "sleep", "400");
+    put("slow", "sleep", "3000");
     EVENTUALLY(SOON_MS, did("begin") == 1);
     put("bad", "late-exit", "100");
     EVENTUALLY(SOON_MS, ended("bad", "crashed") && ended("slow", "crashed"));
@@ -464,7 +464,7 @@ static void no_job_is_given_to_a_process_that_is_asked_to_end_a_run(void **state
     EVENTUALLY(SOON_MS, did("cancel ") == 1);
     put("b", "noop", "");
     EVENTUALLY(SOON_MS, ended("b", "done"));
-    assert_true(hf_pool_fixture_ended(&f, "a", "retry", "timed out"));
+    EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out"));
     assert_int_not_equal(hf_pool_fixture_pid_of(&f, "b"),
                          hf_pool_fixture_pid_of(&f, "a"));
 }
