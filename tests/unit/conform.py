@@ -4,6 +4,8 @@ each of these is examples/pipe.py with one text replaced, and fails with the rig
 import concurrent.futures
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -82,6 +84,18 @@ def broken(folder, name, old, new, case, sentence):
     print(f"{name}: {found[0]}")
 
 
+def in_ruby(folder):
+    """The program of docs/ruby.md."""
+    ruby = shutil.which("ruby")
+    if ruby is None:
+        print("worker.rb: there is no ruby")
+        return
+    path = os.path.join(folder, "worker.rb")
+    with open(path, "w") as file:
+        file.write(re.findall(r"```ruby\n(# A program .*?)```", read("docs/ruby.md"), re.DOTALL)[0])
+    right([ruby, path], 16)
+
+
 def read(path):
     with open(os.path.join(SOURCE, path)) as file:
         return file.read()
@@ -93,7 +107,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor() as pool:
         tests = [pool.submit(right, [PYTHON, os.path.join(SOURCE, "tests/conform/full.py")], 0),
                  pool.submit(right, [PYTHON, EXAMPLE], 16),
-                 pool.submit(right, [os.path.join(BUILD, "examples/example_pipe")], 30)]
+                 pool.submit(right, [os.path.join(BUILD, "examples/example_pipe")], 30),
+                 pool.submit(in_ruby, folder)]
         tests += [pool.submit(broken, folder, *one) for one in BROKEN]
         for test in tests:
             test.result()
