@@ -534,6 +534,12 @@ const hf_opt hf_opts_worker[] = {
      .min = 1,
      .max = HF_POOL_PROCESSES_MAX,
      .help = "number of processes of COMMAND; default: the cores that it may use"},
+    {.name = "listen",
+     .alike = "debugger|attach|socket",
+     .kind = HF_OPT_TEXT,
+     .value = "PATH",
+     .help = "with --dev: a program that is started with HOLDFAST_SOCKET=PATH, for "
+             "example under a debugger, runs the jobs instead of the worker's process"},
     {.name = "parent",
      .kind = HF_OPT_INT,
      .value = "PID",

@@ -62,8 +62,11 @@ static hf_err check_names(const hf_pool *pool, char *detail)
 
 static hf_err check(const hf_pool *pool, char *detail)
 {
-    if (pool->argv == NULL || pool->argv[0] == NULL || pool->argv[0][0] == '\0')
+    bool no_program = pool->argv == NULL || pool->argv[0] == NULL;
+    if (no_program ? pool->listen == NULL : pool->argv[0][0] == '\0')
         return hf_say_expected(detail, "an argv with a program", NULL);
+    if (pool->listen != NULL && pool->listen[0] == '\0')
+        return hf_say_expected(detail, "a listen that is not empty", "an empty text");
     if (pool->cwd != NULL && pool->cwd[0] == '\0')
         return hf_say_expected(detail, "a cwd that is not empty", "an empty text");
     if (pool->processes > HF_POOL_PROCESSES_MAX)
@@ -103,6 +106,7 @@ static void free_spec(hf_pool_spec *spec)
     hf_words_free(spec->pool.argv);
     hf_words_free(spec->pool.env);
     free_text(spec->pool.cwd);
+    free_text(spec->pool.listen);
     free_text(spec->pool.on_dead);
     for (size_t i = 0; i < spec->pool.n_types; i++) {
         free_text(spec->pool.types[i].type);
@@ -116,8 +120,8 @@ static void free_spec(hf_pool_spec *spec)
 static void make_name(hf_pool_spec *spec)
 {
     const char *const *argv = spec->pool.argv;
-    const char *slash = strrchr(argv[0], '/');
-    char text[HF_DETAIL_SIZE];
+    const char *slash = argv[0] == NULL ? NULL : strrchr(argv[0], '/');
+    char text[HF_DETAIL_SIZE] = "those that join";
     size_t len = 0;
     for (size_t i = 0; argv[i] != NULL && len < sizeof text; i++) {
         int n = snprintf(text + len, sizeof text - len, "%s%s", i == 0 ? "" : " ",
@@ -184,9 +188,10 @@ static hf_err own(hf_pool_spec *spec, const hf_pool *pool, char *detail)
     fill_defaults(&spec->pool);
     bool cwd = copy_text(&spec->pool.cwd) || pool->cwd == NULL;
     bool on_dead = copy_text(&spec->pool.on_dead) || pool->on_dead == NULL;
+    bool listen = copy_text(&spec->pool.listen) || pool->listen == NULL;
     spec->pool.argv = hf_words_copy(pool->argv);
     spec->pool.env = hf_words_copy(pool->env);
-    if (!cwd || !on_dead || spec->pool.argv == NULL || spec->pool.env == NULL)
+    if (!cwd || !on_dead || !listen || spec->pool.argv == NULL || spec->pool.env == NULL)
         return HF_NOMEM;
     make_name(spec);
     return own_types(spec, pool, detail);
@@ -247,7 +252,8 @@ static bool same_types(const hf_pool_spec *a, const hf_pool_spec *b)
 bool hf_pool_spec_same_program(const hf_pool_spec *a, const hf_pool_spec *b)
 {
     return hf_words_same(a->pool.argv, b->pool.argv) &&
-           hf_text_same(a->pool.cwd, b->pool.cwd);
+           hf_text_same(a->pool.cwd, b->pool.cwd) &&
+           hf_text_same(a->pool.listen, b->pool.listen);
 }
 
 bool hf_pool_spec_same(const hf_pool_spec *a, const hf_pool_spec *b)

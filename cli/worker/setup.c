@@ -107,7 +107,7 @@ static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
                  "--processes: expected a command after '--', found none");
         return HF_EXIT_USAGE;
     }
-    if (config->n_handlers == 0) {
+    if (config->n_handlers == 0 && !hf_argv_has(cli->args, "listen")) {
         if (config->file != NULL)
             snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s:1:1: 'handlers' is missing",
                      config->file);
@@ -117,8 +117,8 @@ static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
                      "command after '--', is missing");
         return HF_EXIT_CONFIG;
     }
-    s->programs = calloc(config->n_handlers, sizeof *s->programs);
-    s->pools = calloc(config->n_handlers, sizeof *s->pools);
+    s->programs = calloc(config->n_handlers + 1, sizeof *s->programs);
+    s->pools = calloc(config->n_handlers + 1, sizeof *s->pools);
     if (s->programs == NULL || s->pools == NULL)
         return no_memory(detail);
     for (size_t i = 0; i < config->n_handlers; i++) {
@@ -128,6 +128,31 @@ static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
         else
             hf_config_fill_program(handler, &s->programs[s->n_programs++]);
     }
+    return HF_EXIT_OK;
+}
+
+/* A program that joins says its types itself. Without a pool it is the only one of its
+ * own. */
+static int add_listen(hf_worker_setup *s, const hf_argv *args,
+                      char detail[HF_SETUP_DETAIL_SIZE])
+{
+    const char *path = hf_argv_text(args, "listen");
+    if (path == NULL)
+        return HF_EXIT_OK;
+    if (!hf_argv_has(args, "dev")) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE, "--listen: expected --dev, found none");
+        return HF_EXIT_USAGE;
+    }
+    if (s->n_pools > 1) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                 "--listen: expected one pool, found %zu: write the command of one after "
+                 "'--'",
+                 s->n_pools);
+        return HF_EXIT_USAGE;
+    }
+    if (s->n_pools == 0)
+        s->pools[s->n_pools++] = (hf_pool){HF_POOL_INIT, .argv = NULL};
+    s->pools[0].listen = path;
     return HF_EXIT_OK;
 }
 
@@ -185,6 +210,8 @@ int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
 {
     *out = (hf_worker_setup){.opts = {HF_WORKER_OPTS_INIT}};
     int code = add_handlers(out, cli, detail);
+    if (code == HF_EXIT_OK)
+        code = add_listen(out, cli->args, detail);
     if (code == HF_EXIT_OK)
         code = add_queues(out, cli, detail);
     if (code == HF_EXIT_OK)

@@ -166,6 +166,9 @@ typedef struct hf_pool {
     bool unused[2];
     uint32_t start_tries; /* hf_worker_run() ends after this many starts in a row that
                              failed, if no process was ever ready; 0: it tries on */
+    const char *listen;   /* for debuggers: programs of the same user that connect to a
+                             socket at this path join the pool, each in place of a process;
+                             without an argv the pool has no others. NULL: none can */
 } hf_pool;
 #define HF_POOL_INIT HF_STRUCT_INIT(hf_pool)
 

@@ -33,7 +33,9 @@
  *                   ready, and reads nothing) or nothing
  *   members=FILE    more members of each type are in FILE: ,"queue":"mail"
  *   schedules=FILE  and its schedules: {...},{...}
- *   plain           it has no handlers for signals */
+ *   plain           it has no handlers for signals
+ *
+ * Without HOLDFAST_FD it joins the pool at HOLDFAST_SOCKET. */
 #define _GNU_SOURCE /* CLOCK_BOOTTIME */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +47,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -508,13 +512,26 @@ static void on_signal(int which)
     (void)which; /* it only says that there is something to read */
 }
 
+/* -1: there is none, or nobody takes it. */
+static int open_socket(void)
+{
+    const char *name = getenv("HOLDFAST_FD"), *path = getenv("HOLDFAST_SOCKET");
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    if (name != NULL)
+        return (int)strtol(name, NULL, 10);
+    int joined = path == NULL ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", path == NULL ? "" : path);
+    if (joined >= 0 && connect(joined, (const struct sockaddr *)&at, sizeof at) != 0)
+        return -1;
+    return joined;
+}
+
 int main(int argc, char **argv)
 {
-    const char *name = getenv("HOLDFAST_FD");
     (void)argc;
-    if (name == NULL)
+    fd = open_socket();
+    if (fd < 0)
         return 64;
-    fd = (int)strtol(name, NULL, 10);
     read_arguments(argv + 1);
     if (!plain) {
         const struct sigaction action = {.sa_handler = on_signal};

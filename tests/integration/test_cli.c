@@ -142,6 +142,9 @@ static const bad bad_inputs[] = {
     {"worker @", NULL, 78,
      "a configuration file with 'handlers' (-c FILE), or a "
      "command after '--', is missing"},
+    {"worker @ --listen x -- true", NULL, 64, "--listen: expected --dev, found none"},
+    {"worker @ -c two.yaml --dev --listen x", NULL, 64,
+     "--listen: expected one pool, found 2: write the command of one after '--'"},
     {"worker @ --processes 2", NULL, 64,
      "--processes: expected a command after '--', found none"},
     {"worker @ python3", NULL, 64, "expected a command, found 'worker python3'"},
@@ -172,6 +175,7 @@ static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
 {
     (void)state;
     hf_cli_fixture_put(fixture, "small.yaml", "limits: {payload: 4}\n");
+    hf_cli_fixture_put(fixture, "two.yaml", "handlers: [pool: [a], pool: [b]]\n");
     hf_cli_fixture_put(fixture, "unknown.yaml", "worker:\n  concurency: 4\n");
     hf_cli_fixture_put(fixture, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
     hf_cli_fixture_put(fixture, "duration.yaml", "worker: {lease: 10}\n");

@@ -49,6 +49,21 @@ static hf_pool_type type_of(const char *type)
     return (hf_pool_type){HF_POOL_TYPE_INIT, .type = type};
 }
 
+static void without_a_program_others_join(void **state)
+{
+    static const char *const none[] = {NULL};
+    char path[] = "join.sock";
+    (void)state;
+    hf_pool_spec *spec = made((hf_pool){.argv = none, .listen = path});
+    path[0] = 'x';
+    assert_string_equal(spec->pool.listen, "join.sock");
+    assert_string_equal(spec->name, "those that join");
+    hf_pool_spec *other = made((hf_pool){.argv = none, .listen = path});
+    assert_false(hf_pool_spec_same_program(spec, other));
+    hf_pool_spec_unref(other);
+    hf_pool_spec_unref(spec);
+}
+
 static void zero_means_the_defaults(void **state)
 {
     (void)state;
@@ -110,6 +125,8 @@ static void what_is_out_of_its_range_is_refused(void **state)
     (void)state;
     REFUSE("an argv with a program", .argv = none);
     REFUSE("an argv with a program", .argv = empty);
+    REFUSE("an argv with a program", .argv = empty, .listen = "a");
+    REFUSE("a listen that is not empty", .listen = "");
     REFUSE("1 to 256 processes of a pool, found 257", .processes = 257);
     REFUSE("a parallel of 1 to 1024, found 1025", .parallel = 1025);
     REFUSE("max_jobs below", .max_jobs = UINT64_MAX);
@@ -404,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_means_the_defaults),
+        cmocka_unit_test(without_a_program_others_join),
         cmocka_unit_test(everything_is_copied),
         cmocka_unit_test(what_is_out_of_its_range_is_refused),
         cmocka_unit_test(a_types_options_are_checked),

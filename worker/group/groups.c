@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,10 @@ static void tell_denied(hf_group *group)
 /* A process that became another user (sudo) outlives its lease, if it is in no cgroup. */
 void hf_group_signal(hf_group *group, int sig)
 {
-    if (!hf_spawn_signal_child(group->pid, group->pidfd, sig) && errno == EPERM &&
-        group->cgroup.mark == 0)
+    if (group->joined)
+        hf_group_signal_leader(group, sig);
+    else if (!hf_spawn_signal_child(group->pid, group->pidfd, sig) && errno == EPERM &&
+             group->cgroup.mark == 0)
         tell_denied(group);
 }
 
@@ -112,7 +115,7 @@ static void on_closed(uv_handle_t *handle)
     settle(owner);
 }
 
-static void reap(hf_group *group)
+static void reap_child(hf_group *group)
 {
     hf_minder_remove(group->owner->minder, &group->minded);
     siginfo_t info;
@@ -121,6 +124,12 @@ static void reap(hf_group *group)
     hf_cgroups_leave(&group->owner->cgroups, &group->cgroup);
     if (hf_spawn_left_denied(group->pid, group->pidfd))
         tell_denied(group);
+}
+
+static void reap(hf_group *group)
+{
+    if (!group->joined)
+        reap_child(group);
     group->pid = 0;
     uv_close((uv_handle_t *)&group->timer, on_closed);
     uv_close((uv_handle_t *)&group->watch, on_closed);
@@ -162,12 +171,32 @@ static void on_leader_ended(hf_group *group)
     }
 }
 
+static bool has_ended(hf_group *group)
+{
+    struct pollfd end = {.fd = group->pidfd, .events = POLLIN};
+    return group->joined
+               ? poll(&end, 1, 0) > 0
+               : hf_spawn_has_ended(group->pidfd, &group->by_signal, &group->status);
+}
+
 bool hf_group_check(hf_group *group)
 {
-    if (!group->over && group->pid != 0 &&
-        hf_spawn_has_ended(group->pidfd, &group->by_signal, &group->status))
+    if (!group->over && group->pid != 0 && has_ended(group))
         on_leader_ended(group);
     return group->over;
+}
+
+static void on_let_go(uv_timer_t *timer)
+{
+    hf_group *group = timer->data;
+    if (!group->over)
+        on_leader_ended(group);
+}
+
+void hf_group_let_go(hf_group *group)
+{
+    if (group->pid != 0 && !group->over)
+        uv_timer_start(&group->timer, on_let_go, 0, 0);
 }
 
 static void on_watch(uv_poll_t *poll, int status, int events)
@@ -236,6 +265,26 @@ void hf_group_init(hf_group *group, hf_groups *groups, const hf_group_calls *cal
     group->pidfd = -1;
 }
 
+/* False with errno. */
+static bool watch(hf_group *group)
+{
+    hf_groups *groups = group->owner;
+    int failed = uv_poll_init(groups->loop, &group->watch, group->pidfd);
+    if (failed != 0) {
+        errno = -failed;
+        return false;
+    }
+    uv_timer_init(groups->loop, &group->timer);
+    group->timer.data = group->watch.data = group;
+    group->handles = 2;
+    group->next = groups->running;
+    if (group->next != NULL)
+        group->next->prev = group;
+    groups->running = group;
+    uv_poll_start(&group->watch, UV_READABLE, on_watch);
+    return true;
+}
+
 hf_err hf_group_start(hf_group *group, const hf_group_start_opts *how)
 {
     hf_groups *groups = group->owner;
@@ -246,26 +295,32 @@ hf_err hf_group_start(hf_group *group, const hf_group_start_opts *how)
     hf_err err = spawn(group, how, deadline_ns);
     if (err != HF_OK)
         return err;
-    int failed = uv_poll_init(groups->loop, &group->watch, group->pidfd);
-    if (failed != 0) {
+    if (!watch(group)) {
+        int error = errno;
         hf_spawn_undo(group->pid, hf_minder_fd(groups->minder));
         hf_cgroups_leave(&groups->cgroups, &group->cgroup);
         hf_spawn_close_fd(&group->pidfd);
         group->pid = 0;
-        errno = -failed;
+        errno = error;
         return HF_SYSTEM;
     }
-    uv_timer_init(groups->loop, &group->timer);
-    group->timer.data = group->watch.data = group;
-    group->handles = 2;
     group->family = hf_family_of(group->pid);
     hf_minder_add(groups->minder, &group->minded, group->pid, deadline_ns);
-    group->next = groups->running;
-    if (group->next != NULL)
-        group->next->prev = group;
-    groups->running = group;
-    uv_poll_start(&group->watch, UV_READABLE, on_watch);
     return HF_OK;
+}
+
+hf_err hf_group_join(hf_group *group, pid_t pid, int pidfd)
+{
+    group->pid = pid;
+    group->pidfd = pidfd;
+    group->joined = true;
+    if (!group->owner->closing && watch(group))
+        return HF_OK;
+    int error = errno;
+    hf_spawn_close_fd(&group->pidfd);
+    group->pid = 0;
+    errno = error;
+    return HF_SYSTEM;
 }
 
 /* ---- all of them ---- */

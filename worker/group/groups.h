@@ -68,6 +68,7 @@ struct hf_group {
     uv_timer_t timer; /* for KILL */
     int handles;      /* that are not closed yet */
     bool asked, told_denied;
+    bool joined; /* it was not started here: it leads no group, and its status is lost */
     /* results */
     hf_spawn_fault fault; /* why it was not executed */
     bool over;            /* its leader has ended */
@@ -115,6 +116,13 @@ void hf_group_init(hf_group *group, hf_groups *groups, const hf_group_calls *cal
  * also if its leader could not be executed (group->fault). HF_BUSY (the minder is not
  * ready), HF_SYSTEM (descriptors, processes; errno is kept): nothing was started. */
 HF_MUSTCHECK hf_err hf_group_start(hf_group *group, const hf_group_start_opts *how);
+/* The same for a process that lives, and that somebody else has started. Takes pidfd. The
+ * minder does not know it: nothing ends it when this process cannot. HF_SYSTEM: errno is
+ * kept. */
+HF_MUSTCHECK hf_err hf_group_join(hf_group *group, pid_t pid, int pidfd);
+/* One that joined goes its own way: `ended` and `gone` follow, never from inside this
+ * call. */
+void hf_group_let_go(hf_group *group);
 /* From any thread: the lease holds until deadline_ns; never shortens. Nothing happens
  * when it has ended. */
 void hf_group_extend(hf_group *group, uint64_t deadline_ns);

@@ -2,7 +2,6 @@
 #include "worker/pool/child.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,9 +12,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "worker/pool/death.h"
+#include "worker/pool/launch.h"
 #include "worker/pool/outputs.h"
 #include "worker/pool/wire.h"
-#include "worker/program/env.h"
 
 enum {
     READS = 4,        /* of a descriptor at a time */
@@ -40,7 +39,7 @@ typedef struct slot {
 } slot;
 
 struct hf_child {
-    hf_child_opts opts; /* without deadline_ns */
+    hf_child_opts opts; /* without deadline_ns, and without joined */
     hf_group group;
     hf_child_state state;
     hf_wire wire;
@@ -74,6 +73,15 @@ static void set_timer(hf_child *c);
 
 static void put_stop(hf_child *c);
 
+/* A program that joined is not the worker's to kill while it runs none of its jobs. */
+static void end_process(hf_child *c)
+{
+    if (c->group.joined && c->busy == 0)
+        hf_group_let_go(&c->group);
+    else
+        hf_group_end(&c->group, 0);
+}
+
 static void apply(hf_child *c, hf_child_event event)
 {
     hf_child_cell cell = hf_child_state_cell(c->state, event);
@@ -82,7 +90,7 @@ static void apply(hf_child *c, hf_child_event event)
     if (cell.actions & HF_CHILD_DO_STOP)
         put_stop(c);
     if (cell.actions & HF_CHILD_DO_KILL)
-        hf_group_end(&c->group, 0);
+        end_process(c);
 }
 
 /* Of several reasons the first one counts. */
@@ -496,6 +504,10 @@ static void on_socket_ended(void *arg)
     hf_child *c = arg;
     if (c->state == HF_CHILD_ENDED)
         return;
+    if (c->group.joined && c->busy == 0) {
+        hf_group_let_go(&c->group);
+        return;
+    }
     c->eof_by_ns = hf_boot_ns() + EOF_MS * HF_MS_NS;
     set_timer(c);
 }
@@ -561,7 +573,8 @@ static hf_child_fate fate_of(const hf_child *c, const slot *s)
         return HF_FATE_CANCELLED;
     if (c->blamed)
         return HF_FATE_NEIGHBOUR;
-    if (c->killed || hf_death_may_be_the_minders(&c->group) || obeyed || s->unsent)
+    if (c->killed || c->group.joined || hf_death_may_be_the_minders(&c->group) ||
+        obeyed || s->unsent)
         return HF_FATE_STOPPED;
     return HF_FATE_CRASHED;
 }
@@ -584,6 +597,8 @@ static bool on_ended(hf_group *group)
     hf_outputs_read(&c->outputs, DRAIN_READS);
     hf_outputs_end(&c->outputs);
     apply(c, HF_CHILD_E_ENDED);
+    if (group->joined) /* its status is not known */
+        give_reason(c, "it has left");
     if (!c->blamed && ended_by_our_signal(c)) {
         c->blamed = true;
         c->culprit = first_cancelled(c);
@@ -624,41 +639,6 @@ static const hf_wire_calls wire_calls = {.frame = on_frame,
 
 /* ---- its start ---- */
 
-/* Ours do not block; those of the program are its descriptors 0 to 3. */
-static bool open_ends(hf_child *c, int far[HF_SPAWN_FDS])
-{
-    far[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (far[0] < 0 || !hf_wire_open(&c->wire, c->opts.loop, &far[3]))
-        return false;
-    int n = hf_outputs_open(&c->outputs, c->opts.loop, &far[1]);
-    c->handles += 1 + n;
-    return n == 2;
-}
-
-static hf_err start_group(hf_child *c, const int far[HF_SPAWN_FDS], uint64_t deadline_ns)
-{
-    const hf_pool *pool = &c->opts.spec->pool;
-    hf_program_env env;
-    hf_program_env_begin(&env);
-    hf_program_env_add(&env, "HOLDFAST_FD", "3");
-    hf_program_env_add(&env, "HOLDFAST_PIPE", "1");
-    hf_program_env_pass(&env, pool->env, pool->env_all);
-    hf_err err = hf_program_env_end(&env);
-    if (err == HF_OK) {
-        hf_group_start_opts how = {.argv = pool->argv,
-                                   .envp = env.vars,
-                                   .cwd = pool->cwd,
-                                   .deadline_ns = deadline_ns};
-        for (int i = 0; i < HF_SPAWN_FDS; i++)
-            how.fds[i] = far[i];
-        err = hf_group_start(&c->group, &how);
-    }
-    int error = errno;
-    hf_program_env_done(&env);
-    errno = error;
-    return err;
-}
-
 static hf_child *new_child(const hf_child_opts *opts)
 {
     hf_child *c = calloc(1, sizeof *c);
@@ -667,7 +647,8 @@ static hf_child *new_child(const hf_child_opts *opts)
     c->opts = *opts;
     c->opts.spec = hf_pool_spec_ref(opts->spec);
     c->deadline_ns = opts->deadline_ns;
-    c->start_by_ns = hf_boot_ns() + opts->spec->pool.start_timeout_ms * HF_MS_NS;
+    if (opts->joined == NULL)
+        c->start_by_ns = hf_boot_ns() + opts->spec->pool.start_timeout_ms * HF_MS_NS;
     hf_group_init(&c->group, opts->groups, &group_calls);
     hf_wire_init(&c->wire, &wire_calls, c);
     hf_outputs_init(&c->outputs, &outputs_calls, c);
@@ -677,20 +658,28 @@ static hf_child *new_child(const hf_child_opts *opts)
     return c;
 }
 
+static hf_err launch(hf_child *c, const hf_child_opts *opts)
+{
+    const hf_launch how = {.loop = opts->loop,
+                           .pool = &opts->spec->pool,
+                           .group = &c->group,
+                           .wire = &c->wire,
+                           .outputs = &c->outputs};
+    return opts->joined != NULL ? hf_launch_join(&how, opts->joined, &c->handles)
+                                : hf_launch_start(&how, opts->deadline_ns, &c->handles);
+}
+
 hf_err hf_child_start(hf_child **out, const hf_child_opts *opts)
 {
-    int far[HF_SPAWN_FDS] = {-1, -1, -1, -1, -1};
     hf_child *c = new_child(opts);
-    if (c == NULL)
+    if (c == NULL) {
+        hf_launch_refuse(opts->joined);
         return HF_NOMEM;
-    hf_err err = open_ends(c, far) ? start_group(c, far, opts->deadline_ns) : HF_SYSTEM;
+    }
+    hf_err err = launch(c, opts);
     int error = errno;
-    for (int i = 0; i < HF_SPAWN_FDS; i++)
-        hf_spawn_close_fd(&far[i]);
     if (err == HF_OK) {
         c->pid = c->group.pid;
-        hf_wire_watch(&c->wire);
-        hf_outputs_watch(&c->outputs);
         set_timer(c);
         *out = c;
     } else {

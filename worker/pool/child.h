@@ -1,6 +1,10 @@
 /* child.h - one process of a pool: a long-lived program that gets jobs over a socket, in
  * the frames of docs/pipe.md. Its states are in child_state.h.
  *
+ * It may have joined: somebody has started it by hand. While it runs nothing it is not
+ * killed, but let go. The end of its process is no crash of its runs: that was somebody's
+ * hand, too.
+ *
  * It leads a process group (worker/group/groups.h). Its death is judged by its pidfd,
  * never by the end of the socket, which a grandchild may hold. What it wrote before it
  * died counts.
@@ -18,6 +22,7 @@
 #include "holdfast/error.h"
 #include "worker/group/groups.h"
 #include "worker/pool/child_state.h"
+#include "worker/pool/door.h"
 #include "worker/pool/frame.h"
 #include "worker/pool/ready.h"
 #include "worker/pool_spec.h"
@@ -72,6 +77,7 @@ typedef struct hf_child_opts {
     hf_groups *groups;
     hf_pool_spec *spec; /* it takes a reference */
     uint64_t deadline_ns;
+    const hf_joined *joined;     /* NULL: it is started. Taken in any case */
     const hf_child_calls *calls; /* borrowed */
     void *arg;
 } hf_child_opts;

@@ -15,9 +15,13 @@
 #include "worker/handler.h"
 #include "worker/outbox.h"
 #include "worker/pool/crash.h"
+#include "worker/pool/door.h"
 #include "worker/pool/judge.h"
+#include "worker/pool/launch.h"
+#include "worker/pool/members.h"
 #include "worker/pool/offer.h"
 #include "worker/pool/paused.h"
+#include "worker/pool/pool_job.h"
 #include "worker/pool/starts.h"
 #include "worker/pool/wear.h"
 #include "worker/queues/queues.h"
@@ -30,30 +34,18 @@ enum {
     AWAY_LEAST_MS = 1000 /* jobs of a pool that is down */
 };
 
-/* A process of the pool. */
-typedef struct member {
-    hf_supervisor *owner;
-    struct member *next;
-    hf_child *child;
-    uint64_t generation;       /* of the program */
-    uint64_t born_ns, busy_ns; /* when it had a job last */
-    hf_wear limits;
-    bool worn;      /* it is replaced */
-    bool exclusive; /* a job runs in it that has to run alone */
-    bool stopped;
-} member;
-
 struct hf_supervisor {
     hf_worker *worker;
     hf_groups *groups;
     hf_pool_spec *spec;
     void (*gone)(hf_worker *w);
-    member *members;
+    hf_member *members;
     size_t n_members;
     hf_offer offer;      /* what the processes offer, and the handlers of their types */
     uint64_t generation; /* of the processes that are started */
     uint64_t offer_generation; /* of those that have made the offer */
     bool stopping;
+    hf_door *door; /* owned; NULL: it is not open */
     size_t target; /* processes; fewer while there is little to do */
     hf_run_list waiting, started, killed_outside;
     hf_starts starts;
@@ -78,44 +70,6 @@ static void report(const hf_supervisor *s, hf_log_level level, const char *messa
 
 /* ---- its processes ---- */
 
-static bool serves(const member *m)
-{
-    return !m->stopped && hf_child_takes_jobs(m->child);
-}
-
-static bool is_alive(const member *m)
-{
-    return !m->stopped && hf_child_state_of(m->child) <= HF_CHILD_CANCELLING;
-}
-
-/* It starts, or has ended and its end is not known yet. */
-static bool is_open(const member *m)
-{
-    return !m->stopped && !serves(m);
-}
-
-/* It was never ready, and ends: whether its start has failed is known when it has gone.
- */
-static bool is_unjudged(const member *m)
-{
-    return !m->stopped && hf_child_state_of(m->child) > HF_CHILD_CANCELLING &&
-           hf_child_ready_ns(m->child) == 0;
-}
-
-static size_t count(const hf_supervisor *s, bool (*is)(const member *m))
-{
-    size_t n = 0;
-    for (const member *m = s->members; m != NULL; m = m->next)
-        n += is(m) ? 1 : 0;
-    return n;
-}
-
-static void stop_member(member *m)
-{
-    m->stopped = true;
-    hf_child_stop(m->child);
-}
-
 static void note_failure(hf_supervisor *s, const char *why)
 {
     bool first = s->offer.ready == NULL && s->n_members == 0;
@@ -128,7 +82,7 @@ static void note_failure(hf_supervisor *s, const char *why)
 /* The processes of the last program go on as those of the new one. */
 static void keep_old(hf_supervisor *s)
 {
-    for (member *m = s->members; m != NULL; m = m->next)
+    for (hf_member *m = s->members; m != NULL; m = m->next)
         m->generation = s->generation;
     s->offer_generation = s->generation;
     s->starts.failed = false;
@@ -137,41 +91,41 @@ static void keep_old(hf_supervisor *s)
            NULL, NULL, NULL);
 }
 
-static bool is_old(const hf_supervisor *s, const member *m)
+/* The worker cannot start those anew: they stay while they offer the same. */
+static void keep_joined(hf_supervisor *s)
+{
+    for (hf_member *m = s->members; m != NULL; m = m->next)
+        if (m->joined)
+            m->generation = s->generation;
+}
+
+static bool is_old(const hf_supervisor *s, const hf_member *m)
 {
     return m->generation < s->generation;
 }
 
 static bool has_old(const hf_supervisor *s)
 {
-    for (const member *m = s->members; m != NULL; m = m->next)
-        if (is_old(s, m) && is_alive(m))
+    for (const hf_member *m = s->members; m != NULL; m = m->next)
+        if (is_old(s, m) && hf_member_is_alive(m))
             return true;
     return false;
 }
 
-static void remove_member(hf_supervisor *s, member *gone)
-{
-    member **at = &s->members;
-    while (*at != gone)
-        at = &(*at)->next;
-    *at = gone->next;
-    s->n_members--;
-    free(gone);
-}
-
 static void on_gone(hf_child *child, void *arg)
 {
-    member *m = arg;
+    hf_member *m = arg;
     hf_supervisor *s = m->owner;
     uint64_t now = hf_boot_ns(), ready_ns = hf_child_ready_ns(child);
     bool settled = ready_ns != 0 && now >= ready_ns + SETTLED_MS * HF_MS_NS;
     bool wanted = hf_child_was_stopped(child) || s->stopping || m->stopped;
     bool was_new = m->generation == s->generation && ready_ns == 0;
+    bool failed = !wanted && !settled && !m->joined && !hf_child_served(child);
     report(s, wanted ? HF_LOG_DEBUG : HF_LOG_WARN, "a process of a pool has ended", child,
            "error", wanted ? NULL : hf_child_why(child));
-    remove_member(s, m);
-    if (!wanted && !settled && !hf_child_served(child)) {
+    hf_members_remove(&s->members, m);
+    s->n_members--;
+    if (failed) {
         s->starts.refused = s->starts.refused || hf_child_refused(child);
         note_failure(s, hf_child_why(child));
         if (was_new && has_old(s))
@@ -188,23 +142,34 @@ static void take_offer(hf_supervisor *s, uint64_t generation)
 {
     s->offer_generation = generation;
     hf_offer_report(&s->offer, s->worker, s->spec->name);
-    for (member *m = s->members; m != NULL; m = m->next)
-        if (m->generation < generation && is_alive(m))
-            stop_member(m);
+    for (hf_member *m = s->members; m != NULL; m = m->next)
+        if (m->generation < generation && hf_member_is_alive(m))
+            hf_member_stop(m);
     for (hf_run *run; (run = hf_run_pop(&s->waiting)) != NULL;)
         hf_outbox_release(run);
+}
+
+/* Where programs join, somebody works on them: one that joins, or that comes alone, may
+ * be a new version. */
+static bool may_differ(const hf_supervisor *s, const hf_member *m)
+{
+    return m->joined || (s->spec->pool.listen != NULL &&
+                         hf_members_count(s->members, hf_member_is_alive) == 1);
 }
 
 static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZE],
                      void *arg)
 {
-    const member *m = arg;
+    hf_member *m = arg;
     hf_supervisor *s = m->owner;
     bool same = s->offer.ready != NULL && hf_ready_same(s->offer.ready, ready);
+    if (!same && may_differ(s, m))
+        m->generation = ++s->generation;
     bool is_first = s->offer.ready == NULL || m->generation > s->offer_generation;
     if (same && is_first) { /* then the old ones stop one at a time */
         s->offer_generation = m->generation;
         is_first = false;
+        keep_joined(s);
     }
     if (!is_first && !same) {
         hf_ready_free(ready);
@@ -231,7 +196,7 @@ static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZ
 static void on_line(hf_child *child, void *job, int stream, const char *text, size_t len,
                     void *arg)
 {
-    const member *m = arg;
+    const hf_member *m = arg;
     if (job != NULL) {
         hf_run_on_line(job, stream, text, len, m->owner->worker);
         return;
@@ -244,7 +209,7 @@ static void on_output(hf_child *child, void *job, const char *bytes, size_t len,
                       void *arg)
 {
     (void)child;
-    const member *m = arg;
+    const hf_member *m = arg;
     if (job != NULL && m->owner->spec->pool.logs)
         hf_notes_log(job, bytes, len);
 }
@@ -269,15 +234,17 @@ static uint64_t lease_part_ns(const hf_supervisor *s)
     return s->worker->opts.lease_ms * HF_MS_NS / 2;
 }
 
-/* False: nothing more can be started now. */
-static bool start_one(hf_supervisor *s)
+static hf_err add_member(hf_supervisor *s, const hf_joined *joined)
 {
     hf_worker *w = s->worker;
     uint64_t now = hf_boot_ns();
-    member *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return false;
+    hf_member *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        hf_launch_refuse(joined);
+        return HF_NOMEM;
+    }
     m->owner = s;
+    m->joined = joined != NULL;
     m->generation = s->generation;
     m->born_ns = m->busy_ns = now;
     m->limits = hf_wear_begin(&s->spec->pool, now, &w->rng);
@@ -285,6 +252,7 @@ static bool start_one(hf_supervisor *s)
                                 .groups = s->groups,
                                 .spec = s->spec,
                                 .deadline_ns = now + lease_part_ns(s),
+                                .joined = joined,
                                 .calls = &calls,
                                 .arg = m};
     hf_err err = hf_child_start(&m->child, &opts);
@@ -292,57 +260,126 @@ static bool start_one(hf_supervisor *s)
         m->next = s->members;
         s->members = m;
         s->n_members++;
-        return true;
+        return HF_OK;
     }
-    int error = err == HF_SYSTEM ? errno : ENOMEM;
+    int error = errno;
     free(m);
+    errno = error;
+    return err;
+}
+
+/* False: nothing more can be started now. */
+static bool start_one(hf_supervisor *s)
+{
+    hf_err err = add_member(s, NULL);
+    if (err == HF_OK)
+        return true;
+    int error = err == HF_SYSTEM ? errno : ENOMEM;
     if (err != HF_BUSY) /* the minder comes back soon */
         note_failure(s,
                      err == HF_TOOBIG ? "its environment is too large" : strerror(error));
     return false;
 }
 
+/* ---- those that were started by hand ---- */
+
+static void on_refused(const char *why, void *arg)
+{
+    report(arg, HF_LOG_WARN, "a program may not join a pool", NULL, "error", why);
+}
+
+static void on_joined(const hf_joined *joined, void *arg)
+{
+    hf_supervisor *s = arg;
+    if (s->n_members >= HF_POOL_PROCESSES_MAX) {
+        hf_launch_refuse(joined);
+        on_refused("the pool has too many processes", s);
+    } else if (add_member(s, joined) != HF_OK) {
+        on_refused("the worker has no memory or no descriptors left", s);
+    }
+}
+
+static const hf_door_calls door_calls = {.joined = on_joined, .refused = on_refused};
+
+static void open_door(hf_supervisor *s)
+{
+    const char *path = s->spec->pool.listen;
+    hf_worker *w = s->worker;
+    if (path == NULL || s->door != NULL || w->start_failed)
+        return;
+    if (hf_door_open(&s->door, &w->loop, path, &door_calls, s, w->detail) != HF_OK)
+        w->start_failed = w->turn_due = true;
+    else
+        report(s, HF_LOG_INFO, "programs may join a pool", NULL, "listen", path);
+}
+
+static void close_door(hf_supervisor *s)
+{
+    hf_door_close(s->door);
+    s->door = NULL;
+}
+
 /* ---- how many there are ---- */
 
-static member *first_old(const hf_supervisor *s)
+static hf_member *first_old(const hf_supervisor *s)
 {
-    for (member *m = s->members; m != NULL; m = m->next)
-        if (serves(m) && (is_old(s, m) || m->worn))
+    for (hf_member *m = s->members; m != NULL; m = m->next)
+        if (hf_member_serves(m) && !m->joined && (is_old(s, m) || m->worn))
             return m;
     return NULL;
 }
 
-static bool is_fresh(const member *m)
+/* One that joined takes the place of one that the worker has started. */
+static void give_place(hf_supervisor *s)
 {
-    return is_alive(m) && !m->worn && !is_old(m->owner, m);
+    if (hf_members_count(s->members, hf_member_has_joined) == 0 || first_old(s) != NULL ||
+        hf_members_count(s->members, hf_member_is_alive) <= s->target)
+        return;
+    for (hf_member *m = s->members; m != NULL; m = m->next)
+        if (!m->joined && hf_member_is_alive(m)) {
+            hf_member_stop(m);
+            return;
+        }
 }
 
-static bool is_fresh_and_serves(const member *m)
+static bool is_fresh(const hf_member *m)
 {
-    return is_fresh(m) && serves(m);
+    return hf_member_is_alive(m) && !m->worn && !is_old(m->owner, m);
+}
+
+static bool is_fresh_and_serves(const hf_member *m)
+{
+    return is_fresh(m) && hf_member_serves(m);
 }
 
 /* The replacement of an old process is ready before that one stops, one at a time. */
 static void replace(hf_supervisor *s)
 {
-    size_t alive = count(s, is_alive), fresh = count(s, is_fresh);
-    member *old = first_old(s);
+    size_t alive = hf_members_count(s->members, hf_member_is_alive),
+           fresh = hf_members_count(s->members, is_fresh);
+    hf_member *old = first_old(s);
     if (old == NULL)
         return;
     if (alive <= s->target && fresh < s->target)
         (void)start_one(s);
-    else if (count(s, is_fresh_and_serves) == fresh && alive > s->target)
-        stop_member(old);
+    else if (hf_members_count(s->members, is_fresh_and_serves) == fresh &&
+             alive > s->target)
+        hf_member_stop(old);
 }
 
 void hf_supervisor_turn(hf_supervisor *s, uint64_t now_ns)
 {
-    if (s->stopping || s->starts.refused || now_ns < s->starts.due_ns ||
-        !hf_groups_ready(s->groups) || count(s, is_unjudged) > 0)
+    if (s->stopping)
+        return;
+    open_door(s);
+    give_place(s);
+    if (s->spec->pool.argv[0] == NULL || s->starts.refused || now_ns < s->starts.due_ns ||
+        !hf_groups_ready(s->groups) ||
+        hf_members_count(s->members, hf_member_is_unjudged) > 0)
         return;
     /* After a failure one is tried, and the others follow when it is ready. */
-    size_t alive = count(s, is_alive), want = s->target;
-    if (s->starts.failed && count(s, is_open) > 0)
+    size_t alive = hf_members_count(s->members, hf_member_is_alive), want = s->target;
+    if (s->starts.failed && hf_members_count(s->members, hf_member_is_open) > 0)
         return;
     if (s->starts.failed && want > alive + 1)
         want = alive + 1;
@@ -352,16 +389,12 @@ void hf_supervisor_turn(hf_supervisor *s, uint64_t now_ns)
         alive++;
 }
 
-static bool is_worn(const member *m)
-{
-    return m->worn && is_alive(m);
-}
-
 static void look_for_worn(hf_supervisor *s, uint64_t now_ns)
 {
-    for (member *m = s->members; m != NULL && count(s, is_worn) == 0; m = m->next) {
+    for (hf_member *m = s->members;
+         m != NULL && hf_members_count(s->members, hf_member_is_worn) == 0; m = m->next) {
         const char *why = NULL;
-        if (serves(m) && !m->worn)
+        if (hf_member_serves(m) && !m->joined && !m->worn)
             why = hf_wear_cause(&m->limits, hf_child_jobs(m->child),
                                 hf_child_pid(m->child), now_ns);
         if (why == NULL)
@@ -376,45 +409,25 @@ static void look_for_worn(hf_supervisor *s, uint64_t now_ns)
 static void look_for_idle(hf_supervisor *s, uint64_t now_ns)
 {
     int64_t idle_ms = s->spec->pool.idle_ms;
-    if (idle_ms == HF_IDLE_NEVER || has_old(s) || count(s, is_worn) > 0)
+    if (idle_ms == HF_IDLE_NEVER || has_old(s) ||
+        hf_members_count(s->members, hf_member_is_worn) > 0)
         return;
-    for (member *m = s->members; m != NULL && s->target > 1; m = m->next) {
-        if (!serves(m) || hf_child_busy(m->child) > 0 ||
+    for (hf_member *m = s->members; m != NULL && s->target > 1; m = m->next) {
+        if (!hf_member_serves(m) || m->joined || hf_child_busy(m->child) > 0 ||
             now_ns < m->busy_ns + (uint64_t)idle_ms * HF_MS_NS)
             continue;
         s->target--;
-        stop_member(m);
-    }
-}
-
-static uint64_t deadline_of(const hf_supervisor *s, const member *m, uint64_t now_ns)
-{
-    uint64_t first = now_ns + lease_part_ns(s);
-    for (const hf_run *run = s->started.head; run != NULL; run = run->next)
-        if (run->child == m->child && hf_lease_deadline_ns(run->lease) < first)
-            first = hf_lease_deadline_ns(run->lease);
-    return first;
-}
-
-/* A lease that is about to end is not renewed any more: its run ends before. */
-static void warn_of_ends(hf_supervisor *s, uint64_t now_ns)
-{
-    uint64_t grace_ns = s->worker->opts.kill_grace_ms * HF_MS_NS;
-    for (hf_run *run = s->started.head; run != NULL; run = run->next) {
-        uint64_t deadline = hf_lease_deadline_ns(run->lease);
-        if (deadline <= now_ns + grace_ns)
-            hf_child_cancel(
-                run->child, run, HF_FRAME_WHY_LOST,
-                deadline <= now_ns ? 0 : (uint32_t)((deadline - now_ns) / HF_MS_NS));
+        hf_member_stop(m);
     }
 }
 
 void hf_supervisor_tick(hf_supervisor *s, uint64_t now_ns)
 {
     hf_supervisor_decide(s, now_ns);
-    warn_of_ends(s, now_ns);
-    for (member *m = s->members; m != NULL; m = m->next) {
-        hf_child_extend(m->child, deadline_of(s, m, now_ns));
+    hf_pool_job_warn(&s->started, s->worker->opts.kill_grace_ms, now_ns);
+    for (hf_member *m = s->members; m != NULL; m = m->next) {
+        hf_child_extend(m->child, hf_pool_job_deadline(&s->started, m->child,
+                                                       now_ns + lease_part_ns(s)));
         if (hf_child_ping(m->child, now_ns))
             report(s, HF_LOG_WARN, "a process of a pool does not answer", m->child, NULL,
                    NULL);
@@ -438,13 +451,13 @@ void hf_supervisor_accept(hf_supervisor *s, hf_run *run)
 
 /* The process with least to do takes nothing while the next job has to run alone: that
  * job gets the process when it is empty. */
-static const member *kept(const hf_supervisor *s)
+static const hf_member *kept(const hf_supervisor *s)
 {
-    const member *least = NULL;
+    const hf_member *least = NULL;
     if (s->waiting.head == NULL || !s->waiting.head->alone)
         return NULL;
-    for (const member *m = s->members; m != NULL; m = m->next)
-        if (serves(m) && !m->exclusive &&
+    for (const hf_member *m = s->members; m != NULL; m = m->next)
+        if (hf_member_serves(m) && !m->exclusive &&
             (least == NULL || hf_child_busy(m->child) < hf_child_busy(least->child)))
             least = m;
     return least;
@@ -453,12 +466,12 @@ static const member *kept(const hf_supervisor *s)
 /* One that takes the run now: one that is to be replaced only if no other has a slot.
  * With one slot each the first that is free, so that processes that are not needed stay
  * idle; else the one that has least to do. */
-static member *choose(const hf_supervisor *s, const hf_run *run)
+static hf_member *choose(const hf_supervisor *s, const hf_run *run)
 {
-    member *best = NULL;
-    const member *not = run->alone ? NULL : kept(s);
+    hf_member *best = NULL;
+    const hf_member *not = run->alone ? NULL : kept(s);
     uint64_t lease_end = hf_lease_deadline_ns(run->lease);
-    for (member *m = s->members; m != NULL; m = m->next) {
+    for (hf_member *m = s->members; m != NULL; m = m->next) {
         size_t busy = hf_child_busy(m->child);
         if (m->stopped || m->exclusive || m == not || !hf_child_can_take(m->child) ||
             (run->alone && busy > 0) || lease_end < hf_child_deadline_ns(m->child))
@@ -472,25 +485,9 @@ static member *choose(const hf_supervisor *s, const hf_run *run)
     return best;
 }
 
-static void start(hf_supervisor *s, member *m, hf_run *run)
+static void start(hf_supervisor *s, hf_member *m, hf_run *run)
 {
-    const hf_child_job job = {
-        .job = run,
-        .frame = {.id = run->id,
-                  .type = run->record.type,
-                  .queue = run->served->queue.name,
-                  .attempt = run->record.attempts + 1,
-                  .max_attempts = hf_run_max_attempts(run),
-                  .fence = hf_run_fence(run),
-                  .timeout_ms = run->timeout_ms,
-                  .created_ms = hf_run_created_ms(run),
-                  .scheduled_ms = run->record.scheduled_ms,
-                  .headers = run->record.headers.len > 0 ? run->record.headers.ptr : NULL,
-                  .headers_len = run->record.headers.len},
-        .payload = run->record.payload.ptr,
-        .payload_len = run->record.payload.len,
-        .checkpoint = run->checkpoint.ptr,
-        .checkpoint_len = run->checkpoint.len};
+    const hf_child_job job = hf_pool_job(run);
     hf_run_remove(&s->waiting, run);
     run->state = HF_STARTED;
     run->started = true;
@@ -513,7 +510,7 @@ void hf_supervisor_dispatch(hf_supervisor *s)
         next = run->next;
         if (hf_lease_lost(run->lease))
             continue; /* its event is on the way */
-        member *m = choose(s, run);
+        hf_member *m = choose(s, run);
         if (m != NULL)
             start(s, m, run);
         else
@@ -533,7 +530,9 @@ void hf_supervisor_withdraw(hf_supervisor *s, hf_run *run)
 static void release_one(hf_supervisor *s, hf_run *run)
 {
     s->mean_run_ns = 0; /* none is claimed ahead for now */
-    if (!s->stopping && (s->started.n > 0 || count(s, serves) == 0)) /* it ends */
+    if (!s->stopping &&
+        (s->started.n > 0 ||
+         hf_members_count(s->members, hf_member_serves) == 0)) /* it ends */
         hf_paused_add(&s->paused, run->served);
     hf_queue_refund(run->served, 1);
     hf_outbox_release(run);
@@ -564,7 +563,7 @@ void hf_supervisor_release_stale(hf_supervisor *s, uint64_t now_ns, uint64_t kee
 
 /* ---- their ends ---- */
 
-static void leave_child(hf_supervisor *s, member *m, hf_run *run)
+static void leave_child(hf_supervisor *s, hf_member *m, hf_run *run)
 {
     run->ended_ns = hf_boot_ns();
     run->child = NULL;
@@ -579,7 +578,7 @@ static void leave_child(hf_supervisor *s, member *m, hf_run *run)
 static void on_verdict(hf_child *child, void *job, const hf_child_verdict *verdict,
                        void *arg)
 {
-    member *m = arg;
+    hf_member *m = arg;
     hf_supervisor *s = m->owner;
     hf_run *run = job;
     (void)child;
@@ -606,7 +605,7 @@ void hf_supervisor_decide(hf_supervisor *s, uint64_t now_ns)
 
 static void on_unanswered(hf_child *child, void *job, const hf_child_end *end, void *arg)
 {
-    member *m = arg;
+    hf_member *m = arg;
     hf_supervisor *s = m->owner;
     hf_run *run = job;
     (void)child;
@@ -660,9 +659,10 @@ void hf_supervisor_renew(hf_supervisor *s, hf_pool_spec *spec)
 void hf_supervisor_stop(hf_supervisor *s)
 {
     s->stopping = true;
-    for (member *m = s->members; m != NULL; m = m->next)
-        if (is_alive(m))
-            stop_member(m);
+    close_door(s);
+    for (hf_member *m = s->members; m != NULL; m = m->next)
+        if (m->joined || hf_member_is_alive(m))
+            hf_member_stop(m);
     hf_supervisor_decide(s, hf_boot_ns());
 }
 
@@ -682,7 +682,8 @@ void hf_supervisor_cancel_all(hf_supervisor *s, uint32_t grace_ms)
 void hf_supervisor_kill(hf_supervisor *s)
 {
     s->stopping = true;
-    for (member *m = s->members; m != NULL; m = m->next)
+    close_door(s);
+    for (hf_member *m = s->members; m != NULL; m = m->next)
         hf_child_kill(m->child);
 }
 
@@ -698,11 +699,12 @@ hf_pool_spec *hf_supervisor_spec(const hf_supervisor *s)
 
 hf_pool_health hf_supervisor_health(const hf_supervisor *s)
 {
-    if (count(s, serves) > 0)
+    if (hf_members_count(s->members, hf_member_serves) > 0)
         return HF_POOL_UP;
     if (s->starts.failed)
         return HF_POOL_DOWN;
-    return hf_supervisor_has_offer(s) ? HF_POOL_UP : HF_POOL_STARTING;
+    bool starts = !hf_supervisor_has_offer(s) && s->spec->pool.argv[0] != NULL;
+    return starts ? HF_POOL_STARTING : HF_POOL_UP;
 }
 
 bool hf_supervisor_has_offer(const hf_supervisor *s)
@@ -729,7 +731,8 @@ bool hf_supervisor_is_done(const hf_supervisor *s)
 static size_t slots_to_come(const hf_supervisor *s)
 {
     return s->target < s->spec->pool.processes && !s->starts.failed && !s->stopping &&
-                   s->waiting.n == 0 && count(s, serves) >= s->target
+                   s->waiting.n == 0 &&
+                   hf_members_count(s->members, hf_member_serves) >= s->target
                ? 1
                : 0;
 }
@@ -737,18 +740,18 @@ static size_t slots_to_come(const hf_supervisor *s)
 size_t hf_supervisor_slots(const hf_supervisor *s)
 {
     size_t n = slots_to_come(s);
-    for (const member *m = s->members; m != NULL; m = m->next)
-        n += serves(m) ? hf_child_parallel(m->child) : 0;
+    for (const hf_member *m = s->members; m != NULL; m = m->next)
+        n += hf_member_serves(m) ? hf_child_parallel(m->child) : 0;
     return n;
 }
 
 /* Those beside a job that runs alone, or waits for that, get no other job. */
 size_t hf_supervisor_usable(const hf_supervisor *s)
 {
-    const member *not = kept(s);
+    const hf_member *not = kept(s);
     size_t n = hf_supervisor_slots(s);
-    for (const member *m = s->members; m != NULL; m = m->next)
-        if (serves(m) && (m->exclusive || m == not ))
+    for (const hf_member *m = s->members; m != NULL; m = m->next)
+        if (hf_member_serves(m) && (m->exclusive || m == not ))
             n -= hf_child_parallel(m->child) - hf_child_busy(m->child);
     return n;
 }
@@ -756,8 +759,8 @@ size_t hf_supervisor_usable(const hf_supervisor *s)
 size_t hf_supervisor_free_slots(const hf_supervisor *s)
 {
     size_t taken = s->waiting.n, usable = hf_supervisor_usable(s);
-    for (const member *m = s->members; m != NULL; m = m->next)
-        taken += serves(m) ? hf_child_busy(m->child) : 0;
+    for (const hf_member *m = s->members; m != NULL; m = m->next)
+        taken += hf_member_serves(m) ? hf_child_busy(m->child) : 0;
     return usable > taken ? usable - taken : 0;
 }
 
@@ -770,10 +773,10 @@ hf_pool_facts hf_supervisor_facts(const hf_supervisor *s)
 {
     hf_pool_facts facts = {.name = s->spec->name,
                            .health = hf_supervisor_health(s),
-                           .processes = count(s, serves),
+                           .processes = hf_members_count(s->members, hf_member_serves),
                            .slots = hf_supervisor_slots(s),
                            .running = s->started.n};
-    for (const member *m = s->members; m != NULL; m = m->next)
+    for (const hf_member *m = s->members; m != NULL; m = m->next)
         facts.resident += hf_wear_resident(hf_child_pid(m->child));
     return facts;
 }

@@ -6,6 +6,9 @@
  * one at a time. So is each process after a reload, which may bring a new version of the
  * program: while its first new process does not become ready, the old ones stay.
  *
+ * Programs that were started by hand may join it (worker/pool/door.h). Each takes the
+ * place of one of its processes.
+ *
  *   claimed job -> waiting -> a process has a free slot -> started -> verdict, or the
  *   process has ended without one -> outbox
  *
@@ -28,7 +31,7 @@ typedef struct hf_supervisor hf_supervisor;
 
 typedef enum hf_pool_health {
     HF_POOL_STARTING, /* no process has been ready or has failed yet */
-    HF_POOL_UP,       /* a process takes jobs, or will soon */
+    HF_POOL_UP,       /* a process takes jobs, or will soon, or when one joins */
     HF_POOL_DOWN      /* none does, and the last start has failed */
 } hf_pool_health;
 

@@ -37,16 +37,10 @@ void hf_wire_done(hf_wire *wire)
     hf_buf_done(&wire->out);
 }
 
-bool hf_wire_open(hf_wire *wire, uv_loop_t *loop, int *far)
+bool hf_wire_take(hf_wire *wire, uv_loop_t *loop, int fd)
 {
-    int fds[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-        return false;
-    *far = fds[1];
-    wire->fd = fds[0];
-    int failed = fcntl(wire->fd, F_SETFL, O_NONBLOCK) == 0 /* a new one has no others */
-                     ? uv_poll_init(loop, &wire->poll, wire->fd)
-                     : -errno;
+    wire->fd = fd;
+    int failed = uv_poll_init(loop, &wire->poll, fd);
     if (failed != 0) {
         hf_spawn_close_fd(&wire->fd);
         errno = -failed;
@@ -55,6 +49,20 @@ bool hf_wire_open(hf_wire *wire, uv_loop_t *loop, int *far)
     wire->poll.data = wire;
     wire->polled = true;
     return true;
+}
+
+bool hf_wire_open(hf_wire *wire, uv_loop_t *loop, int *far)
+{
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return false;
+    *far = fds[1];
+    if (fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0) /* a new one has no others */
+        return hf_wire_take(wire, loop, fds[0]);
+    int error = errno;
+    hf_spawn_close_fd(&fds[0]);
+    errno = error;
+    return false;
 }
 
 static void on_closed(uv_handle_t *handle)

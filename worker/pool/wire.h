@@ -35,10 +35,12 @@ typedef struct hf_wire {
 void hf_wire_init(hf_wire *wire, const hf_wire_calls *calls, void *arg);
 /* False with errno. *far is the end of the process; the caller closes it. */
 bool hf_wire_open(hf_wire *wire, uv_loop_t *loop, int *far);
+/* The same with a socket that is connected, and does not block. Takes it in any case. */
+bool hf_wire_take(hf_wire *wire, uv_loop_t *loop, int fd);
 void hf_wire_watch(hf_wire *wire); /* from now on it reads by itself */
-/* Nothing is read or written any more. `closed` follows if hf_wire_open() was true. */
+/* Nothing is read or written any more. `closed` follows if one of these was true. */
 void hf_wire_close(hf_wire *wire);
-void hf_wire_done(hf_wire *wire); /* frees; after `closed`, or without hf_wire_open() */
+void hf_wire_done(hf_wire *wire); /* frees; after `closed`, or without these two */
 
 /* False: the other side is closed, or nothing was opened. */
 static inline bool hf_wire_is_open(const hf_wire *wire)

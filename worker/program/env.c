@@ -39,9 +39,19 @@ static bool is_one_of(const char *name, size_t len, const char *const *names, si
  * own environment. */
 static bool is_ours(const char *name, size_t len)
 {
-    static const char *const told[] = {
-        "VERDICT_FD",       "CHECKPOINT_FD",     "JOB_ID",  "TYPE", "QUEUE", "FENCE",
-        "DEADLINE_UNIX_MS", "SCHEDULED_UNIX_MS", "ATTEMPT", "FD",   "PIPE",  "HEADERS"};
+    static const char *const told[] = {"VERDICT_FD",
+                                       "CHECKPOINT_FD",
+                                       "JOB_ID",
+                                       "TYPE",
+                                       "QUEUE",
+                                       "FENCE",
+                                       "DEADLINE_UNIX_MS",
+                                       "SCHEDULED_UNIX_MS",
+                                       "ATTEMPT",
+                                       "FD",
+                                       "PIPE",
+                                       "HEADERS",
+                                       "SOCKET"};
     enum { PREFIX = 9 };
     if (len > PREFIX && memcmp(name, "HOLDFAST_", PREFIX) == 0)
         return strncmp(name + PREFIX, "LOCK_", 5) == 0 ||
