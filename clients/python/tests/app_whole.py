@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 
@@ -48,6 +49,11 @@ if "async" in sys.argv:
     @hf.job(keep="1h")
     async def also() -> str:
         return "async"
+
+    @hf.job(keep="1h")
+    async def also_waits(job: Job) -> None:
+        job.progress(10, "waiting")
+        await asyncio.sleep(60)
 
 if __name__ == "__main__":
     hf.run(processes=2)

@@ -105,6 +105,17 @@ def take_socket() -> socket.socket:
     return socket.socket(fileno=fd)
 
 
+def join_socket(path: str) -> socket.socket:
+    """To a worker with --listen. The variable stays: a debugger may run this program again in the same process."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError as error:
+        sock.close()
+        refuse(f"expected a worker with --listen at the path in HOLDFAST_SOCKET, '{path}', found none: {error}")
+    return sock
+
+
 # ---- what this process writes ----
 
 def ready(client: str, parallel: int, types: list[dict[str, Any]], schedules: list[dict[str, Any]]) -> bytes:

@@ -38,9 +38,13 @@ def run(hf: Holdfast, queues: list[str] | None, processes: int | None, config: s
         _pipe.refuse("expected functions with @hf.job before hf.run(), found none: import the modules that have them")
     for job in hf.jobs.values():
         job.params.prepare()
-    if "HOLDFAST_FD" not in os.environ:
+    path = os.environ.get("HOLDFAST_SOCKET")
+    if "HOLDFAST_FD" in os.environ:
+        _Child(hf, _pipe.take_socket()).run()
+    elif path:
+        _Child(hf, _pipe.join_socket(path), joined=True).run()
+    else:
         _become_worker(hf, queues or [], processes, config)
-    _Child(hf).run()
 
 
 # ---- the worker ----
@@ -119,9 +123,11 @@ def _name_jobs_in_records() -> None:
 class _Child:
     """This process runs jobs. It is the channel of their progress, checkpoints and logs."""
 
-    def __init__(self, hf: Holdfast):
+    def __init__(self, hf: Holdfast, sock: socket.socket, joined: bool = False):
         self.hf = hf
-        self.socket: socket.socket | None = _pipe.take_socket()
+        self.socket: socket.socket | None = sock
+        self.joined = joined  # somebody has started it by hand
+        self.quit: BaseException | None = None  # and ends it so
         self.frames = _pipe.Frames()
         lifespan = hf.lifespan(hf) if hf.lifespan is not None else None
         self.lifespan: Any = lifespan
@@ -149,11 +155,24 @@ class _Child:
         _name_jobs_in_records()
         with contextlib.suppress(ValueError, RuntimeError, OSError):  # standard error may be closed
             faulthandler.register(signal.SIGUSR2, all_threads=True, chain=False)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if self.is_async:
-            asyncio.run(_Loop(self).run())
-        else:
-            self._run_sync()
+        if not self.joined:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            if self.is_async:
+                asyncio.run(_Loop(self).run())
+            else:
+                self._run_sync()
+        finally:
+            if self.joined and self.socket is not None:  # this process may live on
+                self.socket.close()
+        if self.quit is not None:
+            raise self.quit
+
+    def ends(self, error: BaseException) -> bool:
+        """^C or the end of a debugger: the job goes back, and the program ends."""
+        if self.joined and (isinstance(error, KeyboardInterrupt) or type(error).__name__ == "BdbQuit"):
+            self.quit = error
+        return self.quit is error
 
     def ready(self, parallel: int) -> bytes:
         types: list[dict[str, Any]] = [{"type": job.type, "queue": job.queue, **job.ready}
@@ -265,6 +284,8 @@ class _Child:
                     self._answer(self.job_of(frame))
                     if self.socket is None:  # a child of a fork came back from the handler
                         os._exit(0)
+                    if self.quit is not None:
+                        break
                 elif kind == "stop":
                     break
                 elif kind == "ping":
@@ -295,6 +316,8 @@ class _Child:
             finally:
                 self._armed = None
         except BaseException as error:
+            if self.ends(error):
+                return End("release")
             if value is _NO_VALUE:  # else the signal came behind the handler's last step
                 return _run.end_of_error(function, job, error)
         finally:
@@ -351,6 +374,10 @@ class _Loop:
             try:
                 await self.ended.wait()
                 await self._finish()
+            except asyncio.CancelledError:  # ^C in a program that was started by hand
+                for _, job, _ in self.runs.values():
+                    job._why = "stop"
+                raise
             finally:
                 self.loop.remove_reader(sock.fileno())
         await hf.aclose()
@@ -436,6 +463,9 @@ class _Loop:
             end = _run.end_of_value(value)
         except BaseException as error:
             end = _run.end_of_error(function, job, error)
+            if self.child.ends(error):
+                end = End("release")
+                self.stopping = True
         _flush()
         del self.runs[job._run]
         self.begun.discard(job._run)
