@@ -320,6 +320,22 @@ static hf_err read_queues(reader *r, const hf_key *key, yaml_node_t *node)
     return err;
 }
 
+/* ---- retries ---- */
+
+static hf_err check_waits(reader *r, yaml_node_t *retry, int64_t base_ms, int64_t cap_ms)
+{
+    char base[HF_DURATION_SIZE], cap[HF_DURATION_SIZE], expected[HF_SHOWN_SIZE];
+    if (cap_ms >= base_ms)
+        return HF_OK;
+    hf_format_duration(base_ms, base);
+    hf_format_duration(cap_ms, cap);
+    yaml_node_t *at = value_of(r, retry, "cap");
+    if (at == NULL)
+        at = value_of(r, retry, "base");
+    snprintf(expected, sizeof expected, "a cap not below the base of %s", base);
+    return hf_fault_at(&r->fault, at->start_mark, expected, "%s", cap);
+}
+
 /* ---- handlers, and the types of pools ---- */
 
 static bool is_all(const yaml_node_t *node)
@@ -335,6 +351,20 @@ static void take_zeros(reader *r, hf_pool_type *type, yaml_node_t *options)
         type->timeout_ms = HF_TIMEOUT_NONE;
     if (value_of(r, options, "keep") != NULL && type->keep_ms == 0)
         type->keep_ms = HF_KEEP_NONE;
+}
+
+/* What is not named here is as the program says. */
+static hf_err take_retry(reader *r, hf_pool_type *type, yaml_node_t *options)
+{
+    yaml_node_t *retry = value_of(r, options, "retry");
+    if (retry == NULL)
+        return HF_OK;
+    type->has_backoff = value_of(r, retry, "backoff") != NULL;
+    if (value_of(r, retry, "jitter") != NULL && type->backoff_jitter <= 0)
+        type->backoff_jitter = HF_JITTER_NONE;
+    return type->backoff_cap_ms == 0
+               ? HF_OK
+               : check_waits(r, retry, type->backoff_base_ms, type->backoff_cap_ms);
 }
 
 /* A mapping from types to options. The array belongs to the handler from the start: a
@@ -362,6 +392,8 @@ static hf_err read_types(reader *r, const hf_key *key, yaml_node_t *node,
             err = read_mapping(r, options, path, type);
         if (err == HF_OK)
             take_zeros(r, type, options);
+        if (err == HF_OK)
+            err = take_retry(r, type, options);
     }
     return err;
 }
@@ -635,17 +667,10 @@ static hf_err check_whole(reader *r, yaml_node_t *root)
     if (err == HF_OK)
         err = check_schedule_queues(r, root);
     yaml_node_t *retry = value_of(r, root, "retry");
-    if (err != HF_OK || retry == NULL ||
-        config->worker.backoff_cap_ms >= config->worker.backoff_base_ms)
-        return err;
-    char base[HF_DURATION_SIZE], cap[HF_DURATION_SIZE], expected[HF_SHOWN_SIZE];
-    hf_format_duration(config->worker.backoff_base_ms, base);
-    hf_format_duration(config->worker.backoff_cap_ms, cap);
-    yaml_node_t *at = value_of(r, retry, "cap");
-    if (at == NULL)
-        at = value_of(r, retry, "base");
-    snprintf(expected, sizeof expected, "a cap not below the base of %s", base);
-    return hf_fault_at(&r->fault, at->start_mark, expected, "%s", cap);
+    return err != HF_OK || retry == NULL
+               ? err
+               : check_waits(r, retry, config->worker.backoff_base_ms,
+                             config->worker.backoff_cap_ms);
 }
 
 hf_err hf_config_read(hf_config *config, const char *file, const char *text, size_t len,

@@ -35,6 +35,18 @@ static hf_err check_options(int64_t keep_ms, const char *on_dead, char *detail)
     return HF_OK;
 }
 
+static hf_err check_backoff(const hf_pool_type *type, char *detail)
+{
+    char found[24];
+    if (type->backoff_cap_ms != 0 && type->backoff_cap_ms < type->backoff_base_ms)
+        return expected(detail, "a backoff_cap_ms not below backoff_base_ms",
+                        type->backoff_cap_ms);
+    snprintf(found, sizeof found, "%.3f", type->backoff_jitter);
+    if (!(type->backoff_jitter <= 1)) /* it may be no number */
+        return hf_say_expected(detail, "a jitter of at most 1", found);
+    return HF_OK;
+}
+
 static hf_err check_type(const hf_pool_type *types, size_t i, char *detail)
 {
     const char *type = types[i].type;
@@ -46,7 +58,8 @@ static hf_err check_type(const hf_pool_type *types, size_t i, char *detail)
     for (size_t k = 0; k < i; k++)
         if (strcmp(types[k].type, type) == 0)
             return hf_say_expected(detail, "each type of a pool once", type);
-    return check_options(types[i].keep_ms, types[i].on_dead, detail);
+    hf_err err = check_backoff(&types[i], detail);
+    return err != HF_OK ? err : check_options(types[i].keep_ms, types[i].on_dead, detail);
 }
 
 static hf_err check_names(const hf_pool *pool, char *detail)
@@ -231,11 +244,19 @@ void hf_pool_spec_unref(hf_pool_spec *spec)
 
 /* ---- comparing ---- */
 
+static bool same_backoff(const hf_pool_type *a, const hf_pool_type *b)
+{
+    return a->has_backoff == b->has_backoff && a->backoff == b->backoff &&
+           a->backoff_base_ms == b->backoff_base_ms &&
+           a->backoff_cap_ms == b->backoff_cap_ms &&
+           a->backoff_jitter == b->backoff_jitter;
+}
+
 static bool same_type(const hf_pool_type *a, const hf_pool_type *b)
 {
     return b != NULL && a->timeout_ms == b->timeout_ms &&
            a->max_attempts == b->max_attempts && a->keep_ms == b->keep_ms &&
-           hf_text_same(a->on_dead, b->on_dead);
+           hf_text_same(a->on_dead, b->on_dead) && same_backoff(a, b);
 }
 
 /* In any order. */
@@ -299,6 +320,33 @@ hf_pool_type hf_pool_spec_options(const hf_pool_spec *spec, const hf_pool_type *
     }
     if (out.timeout_ms == HF_TIMEOUT_NONE)
         out.timeout_ms = 0;
+    return out;
+}
+
+static void take_backoff(hf_backoff *to, const hf_pool_type *from)
+{
+    if (from->has_backoff)
+        to->shape = (hf_backoff_shape)from->backoff;
+    if (from->backoff_base_ms != 0)
+        to->base_ms = from->backoff_base_ms;
+    if (from->backoff_cap_ms != 0)
+        to->cap_ms = from->backoff_cap_ms;
+    if (to->cap_ms < to->base_ms && from->backoff_cap_ms != 0)
+        to->base_ms = to->cap_ms;
+    else if (to->cap_ms < to->base_ms)
+        to->cap_ms = to->base_ms;
+    if (from->backoff_jitter != 0)
+        to->jitter = from->backoff_jitter < 0 ? 0 : from->backoff_jitter;
+}
+
+hf_backoff hf_pool_spec_backoff(const hf_pool_spec *spec, const hf_pool_type *said,
+                                const hf_backoff *rest)
+{
+    const hf_pool_type *first = hf_pool_spec_type(spec, said->type);
+    hf_backoff out = *rest;
+    take_backoff(&out, said);
+    if (first != NULL)
+        take_backoff(&out, first);
     return out;
 }
 

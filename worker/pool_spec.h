@@ -37,8 +37,14 @@ const hf_pool_type *hf_pool_spec_type(const hf_pool_spec *spec, const char *type
 
 /* The options of the type said->type, with the meaning of zero as in hf_handler (no
  * time-out; as the worker or the queue says). Each comes from `types`, else from what the
- * program says of its type, else from the pool. The text is borrowed from both. */
+ * program says of its type, else from the pool. The text is borrowed from both. Without
+ * the wait after failures. */
 hf_pool_type hf_pool_spec_options(const hf_pool_spec *spec, const hf_pool_type *said);
+
+/* The wait after failures, in the same order; rest: the worker's. Each part may come from
+ * another one. The base is not above the cap: the one that was named first gives way. */
+hf_backoff hf_pool_spec_backoff(const hf_pool_spec *spec, const hf_pool_type *said,
+                                const hf_backoff *rest);
 
 /* The first of n pools whose `types` has this type, or NULL. */
 hf_pool_spec *hf_pool_specs_with(hf_pool_spec *const *list, size_t n, const char *type);

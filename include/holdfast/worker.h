@@ -131,6 +131,13 @@ typedef struct hf_pool_type {
     uint32_t max_attempts; /* 0: as the program says */
     int64_t keep_ms;       /* 0: as the program says; or HF_KEEP_NONE */
     const char *on_dead;   /* NULL: as the program says */
+    bool has_backoff;      /* `backoff` counts. It and the next three are the wait after a
+                              failed attempt; 0: as the program says */
+    bool unused[3];
+    hf_backoff_kind backoff;
+    uint32_t backoff_base_ms;
+    uint32_t backoff_cap_ms;
+    double backoff_jitter; /* or HF_JITTER_NONE */
 } hf_pool_type;
 #define HF_POOL_TYPE_INIT HF_STRUCT_INIT(hf_pool_type)
 

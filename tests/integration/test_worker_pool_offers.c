@@ -37,6 +37,21 @@ static void what_it_does_not_name_is_as_in_the_file(void **state)
     EVENTUALLY(SOON_MS, did("begin") >= 3);
 }
 
+/* What an operator changes without a new version of the program. */
+static void the_wait_of_the_file_counts_more_than_its_programs(void **state)
+{
+    (void)state;
+    const hf_pool_type types[] = {
+        {HF_POOL_TYPE_INIT, .type = "gentle", .backoff_base_ms = 100}};
+    hf_pool pool = pool_of(1, ARGS("timeout=50"));
+    hf_write_file(f.members, ",\"retry\":{\"backoff\":\"constant\",\"base\":60000}");
+    pool.types = types;
+    pool.n_types = 1;
+    start(&quick, pool, true);
+    put("a", "gentle", "");
+    EVENTUALLY(SOON_MS, did("begin") >= 3);
+}
+
 /* ---- queues ---- */
 
 static void queues_that_it_names_are_served(void **state)
@@ -259,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HF_POOL_TEST(a_job_that_failed_waits_as_its_program_says, &f),
         HF_POOL_TEST(what_it_does_not_name_is_as_in_the_file, &f),
+        HF_POOL_TEST(the_wait_of_the_file_counts_more_than_its_programs, &f),
         HF_POOL_TEST(queues_that_it_names_are_served, &f),
         HF_POOL_TEST(a_new_version_may_name_others, &f),
         HF_POOL_TEST(without_the_option_they_are_not, &f),

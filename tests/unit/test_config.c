@@ -253,6 +253,15 @@ static void types_of_pools_have_their_options(void **state)
     assert_int_equal(pool.types[0].max_attempts, 9);
     assert_int_equal(pool.types[0].keep_ms, HF_KEEP_NONE);
     assert_string_equal(pool.types[0].on_dead, "email.died");
+    assert_true(pool.types[0].has_backoff);
+    assert_int_equal(pool.types[0].backoff, HF_BACKOFF_CONSTANT);
+    assert_int_equal(pool.types[0].backoff_base_ms, 0);
+    assert_true(pool.types[0].backoff_jitter == 0);
+    assert_true(pool.types[1].has_backoff);
+    assert_int_equal(pool.types[1].backoff, HF_BACKOFF_EXPONENTIAL);
+    assert_int_equal(pool.types[1].backoff_base_ms, 60000);
+    assert_int_equal(pool.types[1].backoff_cap_ms, 120000);
+    assert_true(pool.types[1].backoff_jitter == HF_JITTER_NONE);
     assert_string_equal(pool.types[1].type, "report.make");
     assert_int_equal(pool.types[1].timeout_ms, 300000);
     assert_int_equal(pool.types[1].max_attempts, 0);
@@ -261,6 +270,7 @@ static void types_of_pools_have_their_options(void **state)
     assert_string_equal(pool.types[2].type, "plain");
     assert_int_equal(pool.types[2].timeout_ms, 0);
     assert_int_equal(pool.types[2].keep_ms, 0);
+    assert_false(pool.types[2].has_backoff);
     hf_config_free(config);
 }
 

@@ -279,6 +279,62 @@ static void each_difference_is_seen(void **state)
     assert_false(SAME(.logs = true));
 }
 
+/* The worker's, then what the program says, then what the file says of the type. */
+static void each_part_of_a_wait_has_its_own_order(void **state)
+{
+    const hf_backoff rest = {HF_SHAPE_EXPONENTIAL, 2000, 3600000, 0.2};
+    hf_pool_type said = type_of("a"), file[] = {type_of("a"), type_of("b")};
+    (void)state;
+    said.has_backoff = true;
+    said.backoff = HF_BACKOFF_LINEAR;
+    said.backoff_base_ms = 5000;
+    file[0].backoff_base_ms = 100;
+    file[0].backoff_jitter = HF_JITTER_NONE;
+    hf_pool_spec *spec = made((hf_pool){.types = file, .n_types = 2});
+    hf_backoff got = hf_pool_spec_backoff(spec, &said, &rest);
+    assert_int_equal(got.shape, HF_SHAPE_LINEAR);
+    assert_int_equal(got.base_ms, 100);
+    assert_int_equal(got.cap_ms, 3600000);
+    assert_true(got.jitter == 0);
+    said.type = "b";
+    assert_int_equal(hf_pool_spec_backoff(spec, &said, &rest).base_ms, 5000);
+    said.backoff_cap_ms = 6000;
+    assert_int_equal(hf_pool_spec_backoff(spec, &said, &rest).cap_ms, 6000);
+    hf_pool_spec_unref(spec);
+    /* Where they contradict each other, what was named later counts. */
+    file[1].backoff_base_ms = 60000;
+    spec = made((hf_pool){.types = file, .n_types = 2});
+    got = hf_pool_spec_backoff(spec, &said, &rest);
+    assert_int_equal(got.base_ms, 60000);
+    assert_int_equal(got.cap_ms, 60000);
+    hf_pool_spec_unref(spec);
+    file[1].backoff_base_ms = 0;
+    file[1].backoff_cap_ms = 1000;
+    spec = made((hf_pool){.types = file, .n_types = 2});
+    got = hf_pool_spec_backoff(spec, &said, &rest);
+    assert_int_equal(got.base_ms, 1000);
+    assert_int_equal(got.cap_ms, 1000);
+    hf_pool_spec_unref(spec);
+}
+
+static void a_changed_wait_is_a_difference(void **state)
+{
+    hf_pool_type was = type_of("a"), now = type_of("a");
+    (void)state;
+    now.backoff_jitter = HF_JITTER_NONE;
+    hf_pool_spec *one = made((hf_pool){.types = &was, .n_types = 1});
+    hf_pool_spec *two = made((hf_pool){.types = &now, .n_types = 1});
+    assert_false(hf_pool_spec_same(one, two));
+    hf_pool_spec_unref(one);
+    hf_pool_spec_unref(two);
+    now.backoff_jitter = 1.5;
+    REFUSE("a jitter of at most 1", .types = &now, .n_types = 1);
+    now.backoff_jitter = 0;
+    now.backoff_base_ms = 10;
+    now.backoff_cap_ms = 9;
+    REFUSE("a backoff_cap_ms not below backoff_base_ms", .types = &now, .n_types = 1);
+}
+
 static void the_order_of_types_is_no_difference(void **state)
 {
     const hf_pool_type ab[] = {type_of("a"), type_of("b")};
@@ -429,6 +485,8 @@ int main(void)
         cmocka_unit_test(the_pools_own_options_come_last),
         cmocka_unit_test(the_types_of_the_pool_come_first),
         cmocka_unit_test(each_difference_is_seen),
+        cmocka_unit_test(each_part_of_a_wait_has_its_own_order),
+        cmocka_unit_test(a_changed_wait_is_a_difference),
         cmocka_unit_test(the_order_of_types_is_no_difference),
         cmocka_unit_test(a_name_is_short_and_hides_a_login),
         cmocka_unit_test(a_worker_takes_pools),

@@ -17,28 +17,12 @@ static hf_pool_type said_of(const hf_ready_type *type)
                           .timeout_ms = timeout_ms,
                           .max_attempts = type->max_attempts,
                           .keep_ms = type->keep_ms,
-                          .on_dead = type->on_dead[0] == '\0' ? NULL : type->on_dead};
-}
-
-/* What the program does not name is as the worker has it. */
-static void set_backoff(hf_handler *handler, const hf_backoff *rest,
-                        const hf_ready_type *said)
-{
-    hf_backoff *to = &handler->backoff;
-    *to = *rest;
-    if (said->has_backoff)
-        to->shape = (hf_backoff_shape)said->backoff;
-    if (said->backoff_base_ms != 0)
-        to->base_ms = said->backoff_base_ms;
-    if (said->backoff_cap_ms != 0)
-        to->cap_ms = said->backoff_cap_ms;
-    if (to->cap_ms < to->base_ms && said->backoff_cap_ms != 0)
-        to->base_ms = to->cap_ms;
-    else if (to->cap_ms < to->base_ms)
-        to->cap_ms = to->base_ms;
-    if (said->backoff_jitter != 0)
-        to->jitter = said->backoff_jitter < 0 ? 0 : said->backoff_jitter;
-    handler->has_backoff = true;
+                          .on_dead = type->on_dead[0] == '\0' ? NULL : type->on_dead,
+                          .has_backoff = type->has_backoff,
+                          .backoff = type->backoff,
+                          .backoff_base_ms = type->backoff_base_ms,
+                          .backoff_cap_ms = type->backoff_cap_ms,
+                          .backoff_jitter = type->backoff_jitter};
 }
 
 static void free_handlers(hf_handler **list, size_t n)
@@ -62,7 +46,8 @@ static hf_err make(hf_handler ***out, const hf_worker *w, const hf_pool_spec *sp
             free_handlers(list, i);
             return err;
         }
-        set_backoff(list[i], &w->backoff, &ready->types[i]);
+        list[i]->backoff = hf_pool_spec_backoff(spec, &said, &w->backoff);
+        list[i]->has_backoff = true;
     }
     *out = list;
     return HF_OK;
