@@ -55,7 +55,6 @@ struct hf_child {
     uint64_t heard_ns, asked_ns;
     uint32_t strays; /* verdicts of no run */
     bool term_due, told_deaf;
-    bool dead;                  /* what it wrote before is read now */
     bool in_verdict;            /* so its output was read this very moment */
     bool sent_term, sent_stack; /* TERM and USR2, which may end it */
     bool broken;                /* it did not keep to the protocol */
@@ -592,7 +591,6 @@ static bool on_ended(hf_group *group)
 {
     hf_child *c = HF_CONTAINER(group, hf_child, group);
     uv_timer_stop(&c->timer);
-    c->dead = true;
     hf_wire_read(&c->wire, DRAIN_READS);
     hf_outputs_read(&c->outputs, DRAIN_READS);
     hf_outputs_end(&c->outputs);
@@ -694,7 +692,7 @@ hf_err hf_child_start(hf_child **out, const hf_child_opts *opts)
 
 bool hf_child_takes_jobs(const hf_child *c)
 {
-    return hf_wire_is_open(&c->wire) && !c->dead &&
+    return hf_wire_is_open(&c->wire) && !c->group.over &&
            (c->state == HF_CHILD_READY || c->state == HF_CHILD_CANCELLING);
 }
 
