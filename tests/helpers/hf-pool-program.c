@@ -18,6 +18,8 @@
  *   env       its result is the value of that variable        cwd    its directory
  *   exec      becomes `sleep`, and its socket is closed          halt   stops itself
  *   die-idle (STATUS)  done, and ends a moment later
+ *   ignore    done, and ends when the next job is there, without reading it; with a
+ *             payload it leaves a child that has its socket
  *
  * How it starts, by its arguments:
  *
@@ -30,7 +32,8 @@
  *   types=FILE      the types that it offers, separated by spaces, are in FILE
  *   start=FILE      how it starts is in FILE: "exit STATUS", "never", "twice", "early"
  *                   (with the verdict of a job that has not come), "unread" (it is
- *                   ready, and reads nothing) or nothing
+ *                   ready, and reads nothing), "ignore" (the same, and it ends when
+ *                   there is a job) or nothing
  *   members=FILE    more members of each type are in FILE: ,"queue":"mail"
  *   schedules=FILE  and its schedules: {...},{...}
  *   plain           it has no handlers for signals
@@ -57,7 +60,7 @@ enum { LINE_MAX_SIZE = 16 << 10, RUNS = 64, BIG = 65 << 10 };
 static const char all_types[] =
     "noop echo sleep dead release cancel gentle deaf hang crash exit late-exit garbage "
     "half twice strange done-crash print fork close tell big text leave grow "
-    "env cwd die-idle exec halt";
+    "env cwd die-idle exec halt ignore";
 
 typedef struct run {
     long number; /* 0: none */
@@ -225,6 +228,15 @@ static void break_out(const run *r)
             pause();
 }
 
+/* Ends when there is something to read. */
+static void ignore(void)
+{
+    struct pollfd in = {.fd = fd, .events = POLLIN};
+    while (poll(&in, 1, -1) != 1)
+        continue;
+    exit(1);
+}
+
 static void keep_a_child(void)
 {
     if (fork() != 0)
@@ -287,7 +299,7 @@ static void act(const run *r)
         print(r);
         fprintf(stderr, "to stderr %s\n", r->id);
     }
-    if (strcmp(type, "fork") == 0)
+    if (strcmp(type, "fork") == 0 || (strcmp(type, "ignore") == 0 && r->n > 0))
         keep_a_child();
     if (strcmp(type, "grow") == 0) {
         size_t size = (size_t)(int)strtol(r->payload, NULL, 10) << 20;
@@ -309,6 +321,8 @@ static void act(const run *r)
         for (;;)
             pause();
     }
+    if (strcmp(type, "ignore") == 0)
+        ignore();
     if (strcmp(type, "die-idle") == 0) {
         pause_ms(20);
         exit((int)strtol(r->payload, NULL, 10));
@@ -469,6 +483,8 @@ static void start(void)
         say_ready("");
     while (strncmp(how, "unread", 6) == 0)
         pause();
+    if (strncmp(how, "ignore", 6) == 0)
+        ignore();
 }
 
 static void read_arguments(char **argv)

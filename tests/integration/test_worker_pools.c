@@ -250,6 +250,59 @@ static void a_process_that_ends_without_a_job_is_replaced(void **state)
     assert_int_equal(said("outcome=crashed"), 0);
 }
 
+/* More than a socket holds. */
+static void put_large(const char *id, const char *options)
+{
+    enum { LARGE = 900 << 10, LINE = 256 };
+    char *record = malloc(LARGE + LINE);
+    assert_non_null(record);
+    int n = snprintf(record, LINE, "{\"v\":1,\"type\":\"noop\"%s}\n", options);
+    memset(record + n, 'x', LARGE);
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    const hf_enqueue_item item = {id, 0, {record, (size_t)n + LARGE}};
+    assert_int_equal(hf_queue_fixture_enqueue_items(&f.queue, &args, &item, 1), HF_OK);
+    free(record);
+}
+
+static void a_job_that_was_not_read_before_the_end_is_no_crash(void **state)
+{
+    (void)state;
+    start_one();
+    put("a", "ignore", "");
+    put("b", "noop", "");
+    EVENTUALLY(SOON_MS, ended("b", "done"));
+    assert_true(ended("b", "released"));
+    put("c", "ignore", "with a child");
+    put("d", "noop", "");
+    EVENTUALLY(SOON_MS, ended("d", "done"));
+    assert_true(ended("d", "released"));
+    assert_int_equal(said("outcome=crashed"), 0);
+    assert_string_equal(hf_pool_fixture_crashes(&f, "b"), "(nil)");
+}
+
+/* Nothing stops a job that may have been read from killing one process after another. */
+static void a_large_job_that_was_not_read_to_its_end_is_a_crash(void **state)
+{
+    (void)state;
+    start_one();
+    put("a", "ignore", "");
+    put_large("b", "");
+    EVENTUALLY(SOON_MS, ended("b", "done"));
+    assert_int_equal(said("outcome=crashed"), 1);
+}
+
+static void a_process_that_reads_no_job_is_not_replaced_at_once(void **state)
+{
+    (void)state;
+    hf_write_file(f.start, "ignore");
+    start_one();
+    put("a", "noop", "");
+    EVENTUALLY(SOON_MS, said("a process of a pool does not live") >= 2);
+    hf_write_file(f.start, "");
+    EVENTUALLY(SOON_MS, ended("a", "done"));
+    assert_int_equal(said("outcome=crashed"), 0);
+}
+
 /* ---- it does not keep to the protocol ---- */
 
 static void garbage_is_a_crash_of_the_run(void **state)
@@ -273,20 +326,6 @@ static void half_a_verdict_is_none(void **state)
     hf_pool_fixture_put(&f, "a", "half", "", ",\"timeout\":200");
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out after 200ms"));
     is_served("b");
-}
-
-/* More than a socket holds. */
-static void put_large(const char *id, const char *options)
-{
-    enum { LARGE = 900 << 10, LINE = 256 };
-    char *record = malloc(LARGE + LINE);
-    assert_non_null(record);
-    int n = snprintf(record, LINE, "{\"v\":1,\"type\":\"noop\"%s}\n", options);
-    memset(record + n, 'x', LARGE);
-    const hf_enqueue_args args = {.producer = "", .options = true};
-    const hf_enqueue_item item = {id, 0, {record, (size_t)n + LARGE}};
-    assert_int_equal(hf_queue_fixture_enqueue_items(&f.queue, &args, &item, 1), HF_OK);
-    free(record);
 }
 
 static void a_process_that_never_reads_is_killed_at_the_time_out(void **state)
@@ -539,6 +578,9 @@ int main(void)
         HF_POOL_TEST(a_crash_counts_though_the_minder_has_asked_before, &f),
         HF_POOL_TEST(all_runs_of_a_process_that_crashed_are_suspects, &f),
         HF_POOL_TEST(a_process_that_ends_without_a_job_is_replaced, &f),
+        HF_POOL_TEST(a_job_that_was_not_read_before_the_end_is_no_crash, &f),
+        HF_POOL_TEST(a_large_job_that_was_not_read_to_its_end_is_a_crash, &f),
+        HF_POOL_TEST(a_process_that_reads_no_job_is_not_replaced_at_once, &f),
         HF_POOL_TEST(garbage_is_a_crash_of_the_run, &f),
         HF_POOL_TEST(half_a_verdict_is_none, &f),
         HF_POOL_TEST(a_process_that_never_reads_is_killed_at_the_time_out, &f),

@@ -24,6 +24,7 @@ enum {
     STACK_MS = 100,   /* before KILL it may write where it hangs */
     QUIET_MS = 5000,  /* then one with several runs is asked whether it reads */
     DEAF_MS = 15000,
+    UNREAD_MAX = 4096,   /* bytes of a frame that a process reads in one piece, or not */
     REFUSED_STATUS = 78, /* docs/pipe.md; EX_CONFIG of sysexits.h */
     WHY_SIZE = HF_DEATH_SIZE
 };
@@ -33,7 +34,7 @@ typedef struct slot {
     uint64_t run;
     uint64_t timeout_ns, stack_ns, kill_ns; /* CLOCK_BOOTTIME; 0: none */
     uint32_t timeout_ms;
-    bool cancelled, unsent;
+    bool cancelled;
     hf_frame_why why;
     char *refused; /* owned: its checkpoint */
 } slot;
@@ -62,6 +63,8 @@ struct hf_child {
     bool killed;                /* by the worker, without a run that is to blame */
     bool blamed;                /* it was killed because of a run, */
     const slot *culprit;        /* this one; NULL: it has its verdict by now */
+    const slot *last;           /* its frame was written last, and is small; NULL: none */
+    const slot *unread;         /* the process has ended, and never had this run */
     pid_t pid;
     char why[WHY_SIZE]; /* why the worker has ended it, then how it ended */
 };
@@ -122,6 +125,7 @@ static void term(hf_child *c)
 
 static void flush(hf_child *c)
 {
+    c->last = c->wire.out.len > 0 ? NULL : c->last;
     if (!hf_wire_flush(&c->wire))
         break_off(c, "out of memory");
     if (c->wire.out.len > 0)
@@ -185,7 +189,10 @@ void hf_child_send(hf_child *c, const hf_child_job *job)
                                    {job->checkpoint, job->checkpoint_len}};
     if (hf_buf_err(&line) != HF_OK || !hf_wire_write(&c->wire, parts))
         break_off(c, "out of memory");
-    s->unsent = c->wire.deaf; /* it ended this very moment, and not because of the job */
+    size_t len = line.len + job->payload_len + job->checkpoint_len;
+    c->last = c->wire.out.len == 0 && len <= UNREAD_MAX ? s : NULL;
+    if (c->wire.deaf)
+        c->unread = s;
     hf_buf_done(&line);
     if (s->timeout_ns != 0 && (c->timer_ns == 0 || s->timeout_ns < c->timer_ns))
         set_timer(c);
@@ -419,6 +426,8 @@ static void end_slot(hf_child *c, slot *s)
     bool cancelled = s->cancelled;
     if (c->culprit == s)
         c->culprit = NULL;
+    if (c->last == s)
+        c->last = NULL;
     free(s->refused);
     *s = (slot){.job = NULL};
     c->busy--;
@@ -573,7 +582,7 @@ static hf_child_fate fate_of(const hf_child *c, const slot *s)
     if (c->blamed)
         return HF_FATE_NEIGHBOUR;
     if (c->killed || c->group.joined || hf_death_may_be_the_minders(&c->group) ||
-        obeyed || s->unsent)
+        obeyed || c->unread == s)
         return HF_FATE_STOPPED;
     return HF_FATE_CRASHED;
 }
@@ -592,6 +601,8 @@ static bool on_ended(hf_group *group)
     hf_child *c = HF_CONTAINER(group, hf_child, group);
     uv_timer_stop(&c->timer);
     hf_wire_read(&c->wire, DRAIN_READS);
+    if (c->last != NULL && hf_wire_has_unread(&c->wire))
+        c->unread = c->last;
     hf_outputs_read(&c->outputs, DRAIN_READS);
     hf_outputs_end(&c->outputs);
     apply(c, HF_CHILD_E_ENDED);
@@ -778,5 +789,5 @@ bool hf_child_refused(const hf_child *c)
 
 bool hf_child_served(const hf_child *c)
 {
-    return c->last_run > 0 && !c->broken;
+    return c->last_run > (c->unread != NULL ? 1 : 0) && !c->broken;
 }

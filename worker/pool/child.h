@@ -42,7 +42,8 @@ typedef enum hf_child_fate {
     HF_FATE_CRASHED,   /* the process ended, and the worker has not ended it */
     HF_FATE_CANCELLED, /* this run was asked to end, and the process has ended */
     HF_FATE_NEIGHBOUR, /* the process was killed because another run did not end */
-    HF_FATE_STOPPED    /* it was told to stop, or the whole worker ends */
+    HF_FATE_STOPPED    /* it was told to stop, or the whole worker ends, or the process
+                          never had the run */
 } hf_child_fate;
 
 typedef struct hf_child_end {
@@ -127,7 +128,7 @@ bool hf_child_was_stopped(const hf_child *child);
 /* It ended by itself before it was ready, and said by its status that this start cannot
  * succeed: it knows no version of the protocol, or its configuration is wrong. */
 bool hf_child_refused(const hf_child *child);
-/* It got a job, and kept to the protocol. */
+/* It had a job, and kept to the protocol. */
 bool hf_child_served(const hf_child *child);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -107,6 +108,7 @@ static bool read_once(hf_wire *wire)
     }
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return errno == EINTR;
+    wire->reset = n < 0 && errno == ECONNRESET;
     wire->ended = true;
     if (wire->polled)
         uv_poll_stop(&wire->poll);
@@ -119,6 +121,16 @@ void hf_wire_read(hf_wire *wire, int reads)
     while (hf_wire_is_open(wire) && reads-- > 0)
         if (!read_once(wire))
             break;
+}
+
+/* Linux tells the writer by ECONNRESET that the other side was closed with bytes unread.
+ * If another process has that side as well, it is still open: then TIOCOUTQ counts what
+ * is not read to its end. */
+bool hf_wire_has_unread(const hf_wire *wire)
+{
+    int bytes = 0;
+    return wire->reset ||
+           (hf_wire_is_open(wire) && ioctl(wire->fd, TIOCOUTQ, &bytes) == 0 && bytes > 0);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

@@ -29,6 +29,7 @@ typedef struct hf_wire {
     hf_frame_reader reader;
     hf_buf out; /* not written yet */
     bool deaf;  /* the other side is closed: what was written last has not arrived */
+    bool reset; /* it had not read all when it was closed */
 } hf_wire;
 
 /* Before all others. */
@@ -50,6 +51,9 @@ static inline bool hf_wire_is_open(const hf_wire *wire)
 
 /* At most so many reads of 64 KiB. */
 void hf_wire_read(hf_wire *wire, int reads);
+/* After hf_wire_read(): nobody has read to its end what was written last. Whether a part
+ * of it was read cannot be known. */
+bool hf_wire_has_unread(const hf_wire *wire);
 
 /* Lines are put into `out`, and written as far as they can be. `drained` may be called
  * from inside. False: memory ran out, and the process would make no sense of the rest. */
