@@ -121,6 +121,7 @@ static void a_process_whose_end_is_known_takes_no_job(void **state)
     hf_child_send(child, &job);
     pid_t pid = hf_child_pid(child);
     EVENTUALLY(SOON_MS, !hf_pid_alive(pid));
+    hf_test_pause_ms(10); /* its time-out is due as well */
     while (!has_gone)
         uv_run(&loop, UV_RUN_ONCE);
     assert_true(has_verdict);
