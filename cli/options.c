@@ -534,6 +534,9 @@ const hf_opt hf_opts_worker[] = {
      .min = 1,
      .max = HF_POOL_PROCESSES_MAX,
      .help = "number of processes of COMMAND; default: the cores that it may use"},
+    {.name = "logs",
+     .help = "keep the last 64 KiB of the outputs of COMMAND's jobs in Redis, for "
+             "`holdfast job logs`"},
     {.name = "listen",
      .alike = "debugger|attach|socket",
      .kind = HF_OPT_TEXT,

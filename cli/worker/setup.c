@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/id.h"
 #include "base/mask.h"
 
@@ -90,23 +91,29 @@ static int add_command(hf_worker_setup *s, const hf_argv *args,
         return no_memory(detail);
     for (size_t i = 0; i < n; i++)
         s->command[i] = args->operands[i];
-    s->pools[s->n_pools++] = (hf_pool){
-        HF_POOL_INIT, .argv = s->command, .env_all = true, .start_tries = START_TRIES,
-        .processes = (uint32_t)hf_argv_number(args, "processes", 0)};
+    s->pools[s->n_pools++] =
+        (hf_pool){HF_POOL_INIT,
+                  .argv = s->command,
+                  .env_all = true,
+                  .start_tries = START_TRIES,
+                  .processes = (uint32_t)hf_argv_number(args, "processes", 0),
+                  .logs = hf_argv_has(args, "logs")};
     return HF_EXIT_OK;
 }
 
 static int add_handlers(hf_worker_setup *s, const hf_cli *cli,
                         char detail[HF_SETUP_DETAIL_SIZE])
 {
+    static const char *const of_commands[] = {"processes", "logs"}; /* keys in the file */
     const hf_config *config = cli->config;
     if (cli->args->n_operands > 0)
         return add_command(s, cli->args, detail);
-    if (hf_argv_has(cli->args, "processes")) {
-        snprintf(detail, HF_SETUP_DETAIL_SIZE,
-                 "--processes: expected a command after '--', found none");
-        return HF_EXIT_USAGE;
-    }
+    for (size_t i = 0; i < HF_COUNT(of_commands); i++)
+        if (hf_argv_has(cli->args, of_commands[i])) {
+            snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                     "--%s: expected a command after '--', found none", of_commands[i]);
+            return HF_EXIT_USAGE;
+        }
     if (config->n_handlers == 0 && !hf_argv_has(cli->args, "listen")) {
         if (config->file != NULL)
             snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s:1:1: 'handlers' is missing",

@@ -22,6 +22,7 @@ type runOptions struct {
 	queues    []string
 	processes int
 	parallel  int
+	logs      bool
 	config    string
 	url       string
 	namespace string
@@ -49,6 +50,15 @@ func Processes(n int) RunOption {
 			return fmt.Errorf("Processes: expected a number from 1 to 1024, found %d", n)
 		}
 		o.processes = n
+		return nil
+	}
+}
+
+// Logs keeps the last 64 KiB of what the processes print in Redis, for
+// `holdfast job logs`, if Parallel is 1.
+func Logs() RunOption {
+	return func(o *runOptions) error {
+		o.logs = true
 		return nil
 	}
 }
@@ -145,6 +155,9 @@ func becomeWorker(o *runOptions) error {
 		words = append(words, "--queue", queue)
 	}
 	words = append(words, "--processes", strconv.Itoa(o.processes))
+	if o.logs {
+		words = append(words, "--logs")
+	}
 	if o.namespace != "" {
 		words = append(words, "--namespace", o.namespace)
 	}

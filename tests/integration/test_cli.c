@@ -145,6 +145,8 @@ static const bad bad_inputs[] = {
     {"worker @ --listen x -- true", NULL, 64, "--listen: expected --dev, found none"},
     {"worker @ -c two.yaml --dev --listen x", NULL, 64,
      "--listen: expected one pool, found 2: write the command of one after '--'"},
+    {"worker @ -c two.yaml --logs", NULL, 64,
+     "--logs: expected a command after '--', found none"},
     {"worker @ --processes 2", NULL, 64,
      "--processes: expected a command after '--', found none"},
     {"worker @ python3", NULL, 64, "expected a command, found 'worker python3'"},

@@ -94,6 +94,23 @@ static void its_pool_is_shown_with_its_queue(void **state)
     assert_false(shows("--json", "pools"));
 }
 
+static void its_outputs_are_kept_if_that_is_wanted(void **state)
+{
+    (void)state;
+    start("--processes 1", "");
+    assert_int_equal(run("enqueue dead @ --id a"), 0);
+    EVENTUALLY(SOON_MS, logged("outcome=dead") == 1);
+    end();
+    start("--processes 1 --logs", "");
+    assert_int_equal(run("enqueue dead @ --id b"), 0);
+    EVENTUALLY(SOON_MS, logged("outcome=dead") == 1);
+    end();
+    (void)run("job logs a @");
+    assert_null(strstr(fixture->out, "to stdout a"));
+    assert_int_equal(run("job logs b @"), 0);
+    assert_non_null(strstr(fixture->out, "to stdout b"));
+}
+
 static void queues_that_it_names_are_served_unless_others_are_chosen(void **state)
 {
     (void)state;
@@ -192,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(it_is_replaced_when_its_files_change),
         TEST(its_pool_is_shown_with_its_queue),
+        TEST(its_outputs_are_kept_if_that_is_wanted),
         TEST(queues_that_it_names_are_served_unless_others_are_chosen),
         TEST(one_file_may_be_watched_alone),
         TEST(a_new_folder_that_cannot_be_watched_is_told),

@@ -96,6 +96,6 @@ try {
 } catch (error) {
   if (error instanceof JobDead) console.log(error.text, error.ref.id, first, id, text);
 }
-await hf.run({ parallel: 16, processes: 2, queues: ["mail"], config: "worker.yaml" });
+await hf.run({ parallel: 16, processes: 2, queues: ["mail"], logs: true, config: "worker.yaml" });
 // @ts-expect-error: no such option
 await hf.run({ concurrency: 16 });

@@ -406,9 +406,9 @@ def test_the_program_becomes_the_worker(tmp_path: Path) -> None:
     assert done.stdout.split("\n") == ["worker", "--", sys.executable, "-B", str(tmp_path / "app.py"), "a", "b",
                                        "REDIS_URL=redis://localhost:6379/0", ""]
     done = run_program(tmp_path, env={"REDIS_URL": "unix:///x", "ARGS": "namespace='n'"},
-                       text="hf.run(queues=['a', 'b'], processes=3, config='w.yaml')")
-    assert done.stdout.split("\n")[:11] == ["worker", "-c", "w.yaml", "--queue", "a", "--queue", "b", "--processes",
-                                            "3", "--namespace", "n"]
+                       text="hf.run(queues=['a', 'b'], processes=3, config='w.yaml', logs=True)")
+    assert done.stdout.split("\n")[:12] == ["worker", "-c", "w.yaml", "--queue", "a", "--queue", "b", "--processes",
+                                            "3", "--logs", "--namespace", "n"]
     assert "REDIS_URL=unix:///x" in done.stdout
     done = run_program(tmp_path, env={}, text="@hf.job(queue='mail')\ndef g(): ...\nhf.run()")
     assert done.stdout.split("\n")[:2] == ["worker", "--"]  # it learns the queues from its processes

@@ -33,11 +33,12 @@ export function becomeWorker(hf: Holdfast, options: RunOptions): Promise<never> 
   }
 }
 
-function wordsOf(hf: Holdfast, { config, queues = [], processes }: RunOptions): string[] {
+function wordsOf(hf: Holdfast, { config, queues = [], processes, logs }: RunOptions): string[] {
   return [
     ...(config === undefined ? [] : ["-c", config]),
     ...queues.flatMap((queue) => ["--queue", queue]),
     ...(processes === undefined ? [] : ["--processes", String(processes)]),
+    ...(logs === true ? ["--logs"] : []),
     ...(hf.namespace === "hf" ? [] : ["--namespace", hf.namespace]),
   ];
 }

@@ -12,6 +12,8 @@ export interface RunOptions {
   processes?: number;
   /** Only these queues; without it those that the jobs name. */
   queues?: readonly string[];
+  /** Keeps the last 64 KiB of what they print in Redis, for `holdfast job logs`. */
+  logs?: boolean;
   /** A configuration file of the worker for everything else. */
   config?: string;
 }

@@ -513,11 +513,12 @@ class Holdfast:
         return testing(self, mode)
 
     def run(self, *, queues: Iterable[str] | None = None, processes: int | None = None,
-            config: str | None = None) -> None:
+            config: str | None = None, logs: bool = False) -> None:
         """Makes this program the worker: it executes `holdfast worker`, which starts copies of this program as
-        handlers. In such a copy it runs jobs, and returns when the worker wants it to end."""
+        handlers. In such a copy it runs jobs, and returns when the worker wants it to end. `logs` keeps what they
+        print in Redis."""
         from ._worker import run
-        run(self, list(queues) if queues is not None else None, processes, config)
+        run(self, list(queues) if queues is not None else None, processes, config, logs)
 
     def close(self) -> None:
         """Closes the connections of blocking calls."""

@@ -33,7 +33,8 @@ _log = logging.getLogger("holdfast_queue")
 _NO_VALUE = object()
 
 
-def run(hf: Holdfast, queues: list[str] | None, processes: int | None, config: str | None) -> None:
+def run(hf: Holdfast, queues: list[str] | None, processes: int | None, config: str | None,
+        logs: bool = False) -> None:
     if not hf.jobs:
         _pipe.refuse("expected functions with @hf.job before hf.run(), found none: import the modules that have them")
     for job in hf.jobs.values():
@@ -44,7 +45,7 @@ def run(hf: Holdfast, queues: list[str] | None, processes: int | None, config: s
     elif path:
         _Child(hf, _pipe.join_socket(path), joined=True).run()
     else:
-        _become_worker(hf, queues or [], processes, config)
+        _become_worker(hf, queues or [], processes, config, logs)
 
 
 # ---- the worker ----
@@ -61,7 +62,8 @@ def command() -> str:
     return found
 
 
-def _become_worker(hf: Holdfast, queues: list[str], processes: int | None, config: str | None) -> NoReturn:
+def _become_worker(hf: Holdfast, queues: list[str], processes: int | None, config: str | None,
+                   logs: bool) -> NoReturn:
     path = command()
     words = [path, "worker"]
     if config is not None:
@@ -70,6 +72,8 @@ def _become_worker(hf: Holdfast, queues: list[str], processes: int | None, confi
         words += ["--queue", queue]
     if processes is not None:
         words += ["--processes", str(processes)]
+    if logs:
+        words.append("--logs")
     if hf.namespace != "hf":
         words += ["--namespace", hf.namespace]
     if hf.url_given or (config is None and "REDIS_URL" not in os.environ):
@@ -87,8 +91,8 @@ def _become_worker(hf: Holdfast, queues: list[str], processes: int | None, confi
 # ---- logging ----
 
 class _RunLog(logging.Handler):
-    """Sends the records of a run to its log, which the worker may not keep. So a program that has not configured
-    logging finds them on standard error as well, as in any Python program."""
+    """Sends the records of a run to its log. A program that has not configured logging finds them on standard error
+    as well, as in any Python program."""
 
     def __init__(self, send: Callable[[bytes], None]):
         super().__init__()
