@@ -192,6 +192,8 @@ static void one_that_says_nothing_takes_no_place(void **state)
     start(&quick, listening(1), true);
     come(ARGS("ready-after=3600000"));
     EVENTUALLY(SOON_MS, did("start ") == 2);
+    put("end", "die-idle", "0");
+    EVENTUALLY(SOON_MS, did("start ") == 3);
     is_served("a");
     assert_false(runs_in("a", joined.pid));
     assert_int_equal(hf_worker_fixture_stop(&f.worker), HF_OK);
