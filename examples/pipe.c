@@ -34,7 +34,8 @@ int main(void)
                78;
     (void)(unsetenv("HOLDFAST_FD") + unsetenv("HOLDFAST_PIPE") +
            fcntl(fd, F_SETFD, FD_CLOEXEC));
-    (void)signal(SIGTERM, SIG_IGN); /* it says only: read the socket */
+    (void)signal(SIGTERM, SIG_IGN); /* both say only: read the socket */
+    (void)signal(SIGINT, SIG_IGN);
     FILE *in = fdopen(fd, "r"), *out = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 3), "w");
     (void)dprintf(fd, "{\"t\":\"ready\",\"v\":1,\"types\":[{\"type\":\"echo\"},"
                       "{\"type\":\"sleep\"}]}\n");

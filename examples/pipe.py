@@ -5,7 +5,7 @@ if "1" not in os.environ.pop("HOLDFAST_PIPE", "").split():
     sys.exit(print("expected version 1 in HOLDFAST_PIPE", file=sys.stderr) or 78)
 sock = socket.socket(fileno=int(os.environ.pop("HOLDFAST_FD")))
 sock.set_inheritable(False)  # closed on exec
-signal.signal(signal.SIGTERM, lambda *_: None)  # TERM says only: read the socket
+for name in (signal.SIGTERM, signal.SIGINT): signal.signal(name, lambda *_: None)  # only: read the socket
 frames = sock.makefile("rb")
 
 def send(frame, body=None):

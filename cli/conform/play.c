@@ -2,7 +2,7 @@
  *
  *   job RUN TYPE [BYTES]    line TEXT    bytes BYTES    cancel RUN WHY    stop    ping
  *   repeat N STEP           repeat-job N TYPE           pieces N
- *   signal NAME             wait MS      close          closed-on-exec
+ *   signal TERM|INT         wait MS      close          closed-on-exec
  *   expect [N] KIND [RUN] [body|error|note|json BYTES] [and ...]
  *   printed TEXT            exits STATUS|failure|any    complains
  *
@@ -367,12 +367,13 @@ static bool do_wait(play *p, hf_words w)
 
 static bool do_signal(play *p, hf_words w)
 {
-    (void)w; /* there is only TERM */
+    char name[HF_WORD_SIZE];
+    bool term = strcmp(hf_words_next(&w, name), "TERM") == 0; /* else INT */
     if (!flush(p))
         return false;
     if (p->program.pid > 0) {
-        (void)kill(-p->program.pid, SIGTERM);
-        p->sent_term = true;
+        (void)kill(-p->program.pid, term ? SIGTERM : SIGINT);
+        p->sent_term = p->sent_term || term;
     }
     return true;
 }

@@ -13,6 +13,7 @@ if "1" not in os.environ.pop("HOLDFAST_PIPE").split():
 sock = socket.socket(fileno=int(os.environ.pop("HOLDFAST_FD")))
 sock.set_inheritable(False)
 signal.signal(signal.SIGTERM, lambda *_: None)
+signal.signal(signal.SIGINT, lambda *_: None)
 lock, cancelled, threads = threading.Lock(), {}, []
 
 

@@ -18,8 +18,10 @@ EXAMPLE = os.path.join(SOURCE, "examples/pipe.py")
 BROKEN = [
     ("answers twice", "    send(answer, body)\n", "    send(answer, body); send(answer, body)\n",
      "a run has one verdict", "expected one verdict of run 1, found a second one: 'done'"),
-    ("dies by TERM", "signal.signal(signal.SIGTERM, lambda *_: None)", "pass",
+    ("dies by TERM", "(signal.SIGTERM, signal.SIGINT)", "(signal.SIGINT,)",
      "TERM while the program waits", "expected 'done' of run 1, found the end of the program (signal 15"),
+    ("dies by INT", "(signal.SIGTERM, signal.SIGINT)", "(signal.SIGTERM,)",
+     "INT while the program waits", "expected 'done' of run 1, found the end of the program (signal 2"),
     ("leaves the checkpoint in the socket", "frames.read(frame.get(\"c\", 0))", "None",
      "a checkpoint behind the payload", "expected 'done' of run 2, found the end of the program (exit status 1)"),
     ("does not skip the bytes of an unknown frame",
@@ -107,7 +109,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor() as pool:
         tests = [pool.submit(right, [PYTHON, os.path.join(SOURCE, "tests/conform/full.py")], 0),
                  pool.submit(right, [PYTHON, EXAMPLE], 16),
-                 pool.submit(right, [os.path.join(BUILD, "examples/example_pipe")], 30),
+                 pool.submit(right, [os.path.join(BUILD, "examples/example_pipe")], 31),
                  pool.submit(in_ruby, folder)]
         tests += [pool.submit(broken, folder, *one) for one in BROKEN]
         for test in tests:
