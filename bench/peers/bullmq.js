@@ -6,7 +6,9 @@ const { Queue, Worker } = require('bullmq');
 const { main } = require('./client');
 
 const NAME = 'peer';
-const CONCURRENCY = 100;
+const CONCURRENCY = Number(process.env.PEER_CONCURRENCY ?? 100);
+// Its sandbox: each job in one of so many processes that wait for jobs.
+const PROCESSOR = process.env.PEER_SANDBOX && require.resolve('./bullmq-processor');
 
 async function open(socket) {
   const connect = () => new IORedis({ path: socket, maxRetriesPerRequest: null });
@@ -33,7 +35,7 @@ async function open(socket) {
   // as often as a lock lasts.
   async function serve({ leaseMs, onJob, onDone }) {
     const lease = leaseMs ? { lockDuration: leaseMs, stalledInterval: leaseMs } : {};
-    const worker = new Worker(NAME, (job) => onJob(job.data), {
+    const worker = new Worker(NAME, PROCESSOR || ((job) => onJob(job.data)), {
       connection: connect(),
       concurrency: CONCURRENCY,
       removeOnComplete: { count: 0 },

@@ -34,6 +34,16 @@ async function fill(client, n) {
   sayRate(n - warmUp, sinceNs);
 }
 
+async function each(client, n) {
+  const warmUp = Math.floor(n * WARM_UP);
+  let sinceNs;
+  for (let i = 0; i < n; i += 1) {
+    if (i === warmUp) sinceNs = nowNs();
+    await client.addAlike(payload(0), 1);
+  }
+  sayRate(n - warmUp, sinceNs);
+}
+
 async function drain(client, n) {
   const warmUp = Math.floor(n * WARM_UP);
   let done = 0;
@@ -52,6 +62,11 @@ async function drain(client, n) {
 function sayStart(text) {
   const now = nowNs(); // before anything else
   say(`${text.slice(0, 20)} ${now}`);
+}
+
+async function serve(client) {
+  await client.serve({ leaseMs: 0, onJob: async () => {}, onDone: () => {} });
+  await new Promise(() => setInterval(() => {}, 1000));
 }
 
 async function work(client, _n, ms) {
@@ -84,7 +99,7 @@ async function delay(client, n, ms) {
   await client.addDelayed(dues.map((dueMs) => ({ dueMs, text: textOf(dueMs) })));
 }
 
-const verbs = { fill, drain, work, hold, trickle, delay };
+const verbs = { fill, each, drain, serve, work, hold, trickle, delay };
 
 // open(socket, isWorker) gives a client: `batch` jobs in a call and `calls` at a time are its
 // fastest; addAlike(text, n); addDelayed([{dueMs, text}]); serve({leaseMs, onJob, onDone}), which
@@ -92,7 +107,7 @@ const verbs = { fill, drain, work, hold, trickle, delay };
 exports.main = async function main(open) {
   const [verb, socket, n, ms] = process.argv.slice(2);
   try {
-    const client = await open(socket, ['drain', 'work', 'hold'].includes(verb));
+    const client = await open(socket, ['drain', 'serve', 'work', 'hold'].includes(verb));
     await verbs[verb](client, Number(n), Number(ms));
     process.exit(0);
   } catch (error) {

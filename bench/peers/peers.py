@@ -50,10 +50,10 @@ class Peer:
 class Client:
     """A client that runs, and the lines that it says."""
 
-    def __init__(self, m, words, env, what):
+    def __init__(self, m, words, env, what, cwd=None):
         self.what, self.pending = what, b""
         self.errors = open(m.path(f"client-{len(m.children)}.err"), "w+")
-        self.child = m.start(words, env=env, stdout=subprocess.PIPE, stderr=self.errors)
+        self.child = m.start(words, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=self.errors)
         self.pid = self.child.pid
 
     def line(self, seconds):

@@ -1,0 +1,4 @@
+// bullmq-processor.js - the handler of BullMQ's sandbox, which does nothing.
+'use strict';
+
+module.exports = async () => {};
