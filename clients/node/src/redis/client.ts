@@ -125,6 +125,7 @@ async function openNodeRedis(
       database: db,
       RESP: 2,
       disableOfflineQueue: true,
+      commandOptions: { timeout: 0 }, // an AbortSignal for each command: the caller's deadline ends it anyway
     }) as unknown as NodeRedisClient,
   );
   await client.connect();
