@@ -137,10 +137,15 @@ def find_python():
                   "serve-async"),
              Pool("Holdfast, a handler that tells its starts", problems["main"], 0, holdfast, 1, env, "starts")]
     cores = str(CORES)
+
+    def dramatiq(processes, times=None):
+        name = f"dramatiq, {processes} {'process' if processes == '1' else 'processes'} with 8 threads"
+        return Queue(name, main["dramatiq"], problems["main"], 6000, program("main", "dramatiq_jobs.py", JOBS),
+                     command("main", "dramatiq", "dramatiq_jobs", "--processes", processes, "--threads", "8"),
+                     [("HLEN", "dramatiq:default.msgs")], times)
     others = [
-        Queue("dramatiq", main["dramatiq"], problems["main"], 6000, program("main", "dramatiq_jobs.py", JOBS),
-              command("main", "dramatiq", "dramatiq_jobs", "--processes", cores, "--threads", "8"),
-              [("HLEN", "dramatiq:default.msgs")], 10),
+        dramatiq("1", 10),
+        dramatiq(cores),
         Queue("arq", arq["arq"], problems["arq"], 6000, program("arq", "arq_jobs.py", JOBS),
               program("arq", "arq_jobs.py"), [("ZCARD", "arq:queue")], 10),
         Queue("Celery, prefork", main["celery"], problems["main"], 4000, program("main", "celery_jobs.py", JOBS),
