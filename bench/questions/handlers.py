@@ -65,20 +65,20 @@ def versions(m, ours, others, more):
         m.settings[queue.name.partition(",")[0]] = queue.version
 
 
-def rows(m, what, ours, others, value, bars=False):
+def rows(m, what, ours, others, value, bars=False, why=""):
     """One row for each other queue; value(queue) is what is compared."""
     for queue in others:
         bar = queue.times if bars else None
         if queue.missing:
             m.row(f"{what}: {queue.name}", value(ours), queue.missing, bar=bar and f">= {number(bar)}" or "")
         else:
-            m.row(f"{what}: {queue.name}", value(ours), value(queue), at_least=bar)
+            m.row(f"{what}: {queue.name}", value(ours), value(queue), at_least=bar, why=why)
 
 
-def processor_rows(m, what, found, worker_us=None, handlers_us=None):
-    m.row(f"processor time of the worker for a job, µs: {what}", found["worker_us"], at_most=worker_us)
+def processor_rows(m, what, found, worker_us=None, handlers_us=None, why=""):
+    m.row(f"processor time of the worker for a job, µs: {what}", found["worker_us"], at_most=worker_us, why=why)
     m.row(f"processor time of the handler's process for a job, µs: {what}", found["handlers_us"],
-          at_most=handlers_us)
+          at_most=handlers_us, why=why)
 
 
 def processor_rows_beside(m, found, ours, others):
@@ -106,6 +106,7 @@ def enqueue_rows(m, found, ours, others, client):
         if way in rates:
             m.row(f"enqueued {words}, jobs/s: {client} alone", rates[way], rates["bare_" + way],
                   at_least=80000 if way == "many" else 0.8 if way == "one" else None,
-                  on="ours" if way == "many" else "ratio")
+                  on="ours" if way == "many" else "ratio",
+                  why="The ratio differs by a tenth from run to run.")
     rows(m, "enqueued one by one, jobs/s", ours, others,
          lambda queue: rates["one"] if queue is ours else found[queue]["enqueue_per_s"])
