@@ -132,10 +132,12 @@ def find_python():
         return program("main", "holdfast_jobs.py", verb, JOBS)
 
     env = ours_env(PYTHONPATH=os.path.join(SOURCE, "clients/python/src"))
-    pools = [Pool("Holdfast, a sync handler, 1 process", problems["main"], 80000, holdfast, 1, env),
-             Pool("Holdfast, an async handler, 2 processes with 16 jobs each", problems["main"], 80000, holdfast, 2, env,
-                  "serve-async"),
-             Pool("Holdfast, a handler that tells its starts", problems["main"], 0, holdfast, 1, env, "starts")]
+
+    def pool(name, processes, verb):
+        return Pool("Holdfast, " + name, problems["main"], 80000, holdfast, processes, env, verb)
+    pools = [pool("a sync handler, 1 process", 1, "serve"),
+             pool("an async handler, 2 processes with 16 jobs each", 2, "serve-async"),
+             pool("a handler that tells its starts", 1, "starts")]
     cores = str(CORES)
 
     def dramatiq(processes, times=None):

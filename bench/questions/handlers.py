@@ -107,6 +107,6 @@ def enqueue_rows(m, found, ours, others, client):
             m.row(f"enqueued {words}, jobs/s: {client} alone", rates[way], rates["bare_" + way],
                   at_least=80000 if way == "many" else 0.8 if way == "one" else None,
                   on="ours" if way == "many" else "ratio",
-                  why="The ratio differs by a tenth from run to run.")
+                  why="For each job the client makes an id, a record and a reference; the bare loop makes none.")
     rows(m, "enqueued one by one, jobs/s", ours, others,
          lambda queue: rates["one"] if queue is ours else found[queue]["enqueue_per_s"])
