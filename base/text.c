@@ -106,6 +106,57 @@ void hf_format_duration(int64_t ms, char out[HF_DURATION_SIZE])
              durations[i].name);
 }
 
+/* ---- distances in time ---- */
+
+/* One unit, and the next one below it where the first says little: "9m59s", "12m". */
+static void rough_span(int64_t ms, char out[HF_WHEN_SIZE])
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+    const size_t seconds = 3;
+    size_t i = 0;
+    while (i + 1 < HF_COUNT(units) && ms < units[i].ms)
+        i++;
+    int64_t n = ms / units[i].ms;
+    int64_t rest = i < seconds ? ms % units[i].ms / units[i + 1].ms : 0;
+    if (n < 10 && rest > 0)
+        snprintf(out, HF_WHEN_SIZE, "%lld%s%lld%s", (long long)n, units[i].name,
+                 (long long)rest, units[i + 1].name);
+    else
+        snprintf(out, HF_WHEN_SIZE, "%lld%s", (long long)n, units[i].name);
+}
+
+void hf_format_when(int64_t unix_ms, int64_t now_ms, char out[HF_WHEN_SIZE])
+{
+    char span[HF_WHEN_SIZE];
+    if (unix_ms == 0) {
+        snprintf(out, HF_WHEN_SIZE, "-");
+        return;
+    }
+    int64_t ahead = unix_ms - now_ms;
+    rough_span(ahead < 0 ? -ahead : ahead, span);
+    if (ahead == 0)
+        snprintf(out, HF_WHEN_SIZE, "now");
+    else if (ahead > 0)
+        snprintf(out, HF_WHEN_SIZE, "in %.24s", span);
+    else
+        snprintf(out, HF_WHEN_SIZE, "%.24s ago", span);
+}
+
+void hf_format_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE])
+{
+    char when[HF_WHEN_SIZE], time[HF_TIME_SIZE];
+    hf_format_when(unix_ms, now_ms, when);
+    if (unix_ms == 0) {
+        snprintf(out, HF_MOMENT_SIZE, "%s", when);
+        return;
+    }
+    hf_format_time(unix_ms, time);
+    snprintf(out, HF_MOMENT_SIZE, "%s (%s)", time, when);
+}
+
 /* ---- bytes that are not text ---- */
 
 size_t hf_utf8_len(const char *text, size_t left)

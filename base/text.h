@@ -34,6 +34,12 @@ void hf_format_duration(int64_t ms,
 void hf_format_time(int64_t unix_ms,
                     char out[HF_TIME_SIZE]); /* RFC 3339 in UTC with ms */
 
+/* "3m ago", "in 10s", "now"; "-" for 0. */
+enum { HF_WHEN_SIZE = 64, HF_MOMENT_SIZE = 112 };
+void hf_format_when(int64_t unix_ms, int64_t now_ms, char out[HF_WHEN_SIZE]);
+/* "2030-01-31T08:00:00.000Z (in 10s)" */
+void hf_format_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE]);
+
 /* FNV-1a of a text, going on from HF_HASH_START or an earlier result. Not for secrets. */
 #define HF_HASH_START UINT64_C(14695981039346656037)
 uint64_t hf_hash_text(uint64_t hash, const char *text);

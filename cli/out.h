@@ -33,12 +33,6 @@ json_t *hf_out_bytes(const char *bytes, size_t len, bool *exact);
 /* A time in ms as an integer; 0 becomes null. */
 json_t *hf_out_time(int64_t unix_ms);
 
-/* "3m ago", "in 10s", "now"; "-" for 0. */
-enum { HF_WHEN_SIZE = 64, HF_MOMENT_SIZE = 112 };
-void hf_out_when(int64_t unix_ms, int64_t now_ms, char out[HF_WHEN_SIZE]);
-/* "2030-01-31T08:00:00.000Z (in 10s)" */
-void hf_out_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE]);
-
 /* Whether to use colours and weights on this stream: a terminal that is not dumb, and no
  * NO_COLOR. */
 bool hf_out_is_bright(FILE *file);

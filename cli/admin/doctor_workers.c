@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/admin/doctor.h"
 #include "cli/out.h"
 
@@ -46,8 +47,8 @@ static const hf_doctor_holder *held_by(const hf_doctor *d, const char *worker)
 static void tell_holder(hf_doctor *d, const silent *s, const hf_doctor_holder *holder)
 {
     char text[HF_DOCTOR_TEXT], heard[HF_MOMENT_SIZE], until[HF_MOMENT_SIZE];
-    hf_out_moment(s->heard_ms, s->now_ms, heard);
-    hf_out_moment(holder->until_ms, s->now_ms, until);
+    hf_format_moment(s->heard_ms, s->now_ms, heard);
+    hf_format_moment(holder->until_ms, s->now_ms, until);
     snprintf(text, sizeof text, "is silent since %s, and holds %zu %s until %s", heard,
              holder->jobs, holder->jobs == 1 ? "job" : "jobs", until);
     hf_doctor_by_hand(d, "worker", s->id, text,
@@ -62,7 +63,7 @@ static hf_err forget(hf_doctor *d, const silent *s)
     hf_err err = d->fix ? hf_admin_forget(d->admin, s->id, d->cli->detail) : HF_OK;
     if (err != HF_OK)
         return err == HF_GONE ? HF_OK : err;
-    hf_out_moment(s->heard_ms, s->now_ms, heard);
+    hf_format_moment(s->heard_ms, s->now_ms, heard);
     snprintf(text, sizeof text, "is silent since %s, and holds nothing", heard);
     hf_doctor_tell(d, &(hf_finding){.check = "worker",
                                     .id = s->id,

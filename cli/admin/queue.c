@@ -62,8 +62,8 @@ static void limits_text(const hf_queue_stats *s, char out[LIMITS_SIZE])
 static void print_whole(const hf_queue_stats *s)
 {
     char oldest[HF_MOMENT_SIZE], next[HF_MOMENT_SIZE], limits[LIMITS_SIZE];
-    hf_out_moment(s->oldest_ready_ms, s->now_ms, oldest);
-    hf_out_moment(s->next_due_ms, s->now_ms, next);
+    hf_format_moment(s->oldest_ready_ms, s->now_ms, oldest);
+    hf_format_moment(s->next_due_ms, s->now_ms, next);
     limits_text(s, limits);
     printf("%s", s->queue);
     if (s->paused) {
@@ -94,8 +94,8 @@ static void print_whole(const hf_queue_stats *s)
 static void add_row(hf_table *table, const hf_queue_stats *s)
 {
     char oldest[HF_WHEN_SIZE], next[HF_WHEN_SIZE];
-    hf_out_when(s->oldest_ready_ms, s->now_ms, oldest);
-    hf_out_when(s->next_due_ms, s->now_ms, next);
+    hf_format_when(s->oldest_ready_ms, s->now_ms, oldest);
+    hf_format_when(s->next_due_ms, s->now_ms, next);
     hf_table_text(table, s->queue);
     hf_table_text(table, s->paused ? "paused" : "on");
     hf_table_number(table, s->ready);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/common/more.h"
 #include "cli/out.h"
@@ -83,7 +84,7 @@ static void add_row(lister *l, const hf_worker_info *w)
     if (!w->silent)
         (void)snprintf(busy, sizeof busy, "%" PRIu32 "/%" PRIu32, w->running,
                        w->concurrency);
-    hf_out_when(w->heard_ms, w->now_ms, heard);
+    hf_format_when(w->heard_ms, w->now_ms, heard);
     hf_table_text(&l->table, w->host);
     hf_table_text(&l->table, pid);
     hf_table_text(&l->table, state_of(w));

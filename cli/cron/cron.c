@@ -126,8 +126,8 @@ static void print_whole(const hf_schedule_info *s)
     char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_MOMENT_SIZE], last[HF_MOMENT_SIZE];
     char catch_up[HF_DURATION_SIZE], jitter[HF_DURATION_SIZE];
     when_text(s, when, sizeof when);
-    hf_out_moment(s->next_ms, s->now_ms, next);
-    hf_out_moment(s->last_ms, s->now_ms, last);
+    hf_format_moment(s->next_ms, s->now_ms, next);
+    hf_format_moment(s->last_ms, s->now_ms, last);
     hf_format_duration(s->catch_up_ms, catch_up);
     hf_format_duration(s->jitter_ms, jitter);
     printf("id        %s\nqueue     %s\ntype      ", s->id, s->queue);
@@ -208,8 +208,8 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
         return;
     }
     when_text(s, when, sizeof when);
-    hf_out_when(s->next_ms, s->now_ms, next);
-    hf_out_when(s->last_ms, s->now_ms, last);
+    hf_format_when(s->next_ms, s->now_ms, next);
+    hf_format_when(s->last_ms, s->now_ms, last);
     hf_table_text(&l->table, s->id);
     hf_table_text(&l->table, s->queue);
     hf_table_text(&l->table, state_of(s));
@@ -526,7 +526,7 @@ static int add_it(const hf_cli *cli, hf_admin *admin, const hf_schedule *schedul
                                 cli->detail);
     if (err != HF_OK)
         return fail(cli, err, schedule->queue);
-    hf_out_moment(info.next_ms, info.now_ms, next);
+    hf_format_moment(info.next_ms, info.now_ms, next);
     if (cli->json)
         print_json(&info);
     else if (info.next_ms != 0)

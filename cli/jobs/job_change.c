@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
-#include "cli/jobs/holder.h"
 #include "cli/jobs/job_find.h"
 #include "cli/jobs/job_out.h"
+#include "seen/holder.h"
 
 /* The result, where one word says everything. */
 static int tell(const hf_cli *cli, const hf_job_info *job, const char *outcome,
@@ -47,8 +47,8 @@ static void tell_asked(const hf_cli *cli, const hf_job_info *job)
                               hf_out_time(job->due_ms)));
         return;
     }
-    hf_out_moment(job->due_ms, now, end);
-    hf_out_when(hears_by(job), now, soon);
+    hf_format_moment(job->due_ms, now, end);
+    hf_format_when(hears_by(job), now, soon);
     printf(
         "%s: runs, and was asked to end: its holder %s learns of it %s at the latest; if "
         "that is gone, it ends with its lease at %s\n",

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/text.h"
 #include "cli/common/priority.h"
-#include "cli/jobs/holder.h"
+#include "seen/holder.h"
 
 const char *hf_job_state_name(hf_job_state state)
 {
@@ -129,7 +129,7 @@ static void print_error(const char *text)
 static void print_due(const hf_job_info *job, int64_t now_ms)
 {
     char moment[HF_MOMENT_SIZE];
-    hf_out_moment(job->due_ms, now_ms, moment);
+    hf_format_moment(job->due_ms, now_ms, moment);
     if (job->state == HF_STATE_RUNNING) {
         printf("lease     until %s\nholder    ", moment);
         hf_out_plain(stdout, job->holder);
@@ -149,7 +149,7 @@ static void print_history(const hf_job_info *job, int64_t now_ms)
     char moment[HF_MOMENT_SIZE], ran[HF_DURATION_SIZE], who[HF_HOLDER_TEXT];
     for (size_t i = 0; i < job->n_history; i++) {
         const hf_job_attempt *a = &job->history[i];
-        hf_out_moment(a->ended_ms, now_ms, moment);
+        hf_format_moment(a->ended_ms, now_ms, moment);
         hf_format_duration(a->ran_ms, ran);
         hf_holder_text(a->worker, who);
         printf("attempt   %s, %s by ", moment, ran);
@@ -163,7 +163,7 @@ static void print_history(const hf_job_info *job, int64_t now_ms)
 static void print_done(const hf_job_info *job, int64_t now_ms)
 {
     char until[HF_MOMENT_SIZE], ran[HF_DURATION_SIZE];
-    hf_out_moment(job->kept_until_ms, now_ms, until);
+    hf_format_moment(job->kept_until_ms, now_ms, until);
     hf_format_duration(job->ran_ms, ran);
     printf("kept      until %s\nran       %s, by ", until, ran);
     hf_out_plain(stdout, job->done_by);
@@ -211,15 +211,15 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
            job->type);
     hf_out_state(stdout, hf_job_state_name(job->state));
     putchar('\n');
-    hf_out_moment(job->created_ms, now_ms, moment);
+    hf_format_moment(job->created_ms, now_ms, moment);
     printf("created   %s\n", job->created_ms == 0 ? "unknown" : moment);
     if (job->priority != HF_PRIORITY_NORMAL)
         printf("priority  %s\n", hf_priority_name(job->priority));
-    hf_out_moment(job->scheduled_ms, now_ms, moment);
+    hf_format_moment(job->scheduled_ms, now_ms, moment);
     if (job->scheduled_ms != 0)
         printf("tick      %s\n", moment);
     print_due(job, now_ms);
-    hf_out_moment(job->start_by_ms, now_ms, moment);
+    hf_format_moment(job->start_by_ms, now_ms, moment);
     if (job->start_by_ms != 0)
         printf("expires   %s unless it starts\n", moment);
     printf("attempts  %" PRIu32 " failed", job->attempts);
@@ -271,7 +271,7 @@ void hf_job_table(hf_table *table, int64_t state)
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
 {
     char when[HF_WHEN_SIZE];
-    hf_out_when(job->due_ms, now_ms, when);
+    hf_format_when(job->due_ms, now_ms, when);
     hf_table_text(table, job->id);
     hf_table_text(table, job->queue);
     hf_table_text(table, job->type);

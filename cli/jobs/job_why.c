@@ -4,83 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/cli.h"
-#include "cli/jobs/holder.h"
 #include "cli/jobs/job_find.h"
 #include "cli/jobs/job_out.h"
-#include "cli/jobs/why_say.h"
+#include "seen/holder.h"
+#include "seen/reason_read.h"
 
-enum { TYPES_SIZE = 1024 };
-
-/* ---- the types that live workers take ---- */
-
-static bool serves(const hf_worker_info *worker, const char *queue)
-{
-    for (size_t i = 0; i < worker->n_queues; i++)
-        if (strcmp(worker->queues[i], queue) == 0)
-            return true;
-    return false;
-}
-
-static bool lists(const char *list, const char *name)
-{
-    size_t len = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)) != NULL; at++)
-        if ((at == list || at[-1] == ' ') && (at[len] == '\0' || at[len] == ','))
-            return true;
-    return false;
-}
-
-typedef struct taken {
-    const char *queue;
-    char types[TYPES_SIZE]; /* "a, b" */
-} taken;
-
-static void on_worker(const hf_worker_info *worker, void *arg)
-{
-    taken *t = arg;
-    if (worker->silent || !serves(worker, t->queue))
-        return;
-    for (size_t i = 0; i < worker->n_types; i++) {
-        size_t len = strlen(t->types);
-        if (len + HF_ID_SIZE + 8 < sizeof t->types && !lists(t->types, worker->types[i]))
-            (void)snprintf(t->types + len, sizeof t->types - len, "%s%s",
-                           len == 0 ? "" : ", ", worker->types[i]);
-    }
-}
-
-/* Only a help: without an answer there are none to tell. */
-static void find_types(hf_admin *admin, taken *t)
-{
-    t->types[0] = '\0';
-    if (hf_admin_workers(admin, on_worker, t, NULL) != HF_OK)
-        t->types[0] = '\0';
-    hf_text_plain(t->types);
-}
-
-static void on_shard(const hf_shard_info *shard, void *arg)
-{
-    (void)shard;
-    ++*(unsigned *)arg;
-}
-
-/* Only a help, too. */
-static unsigned count_shards(hf_admin *admin, const char *queue)
-{
-    unsigned n = 0;
-    hf_err err = hf_admin_shards(admin, queue, on_shard, &n, NULL);
-    return err == HF_OK ? n : 0;
-}
-
-/* Only a help, too. */
-static bool follows_dead(hf_admin *admin, const hf_job_info *job)
-{
-    hf_job_info holder = {HF_JOB_INFO_INIT};
-    return job->follows[0] != '\0' &&
-           hf_admin_job(admin, job->queue, job->follows, &holder, NULL, NULL) == HF_OK &&
-           holder.state == HF_STATE_DEAD;
-}
+enum { WORD_WIDTH = 20 };
 
 /* ---- --json ---- */
 
@@ -142,25 +72,23 @@ static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n
 
 /* ---- the command ---- */
 
+static void print_line(const hf_reason_facts *facts, hf_reason reason)
+{
+    char text[HF_REASON_TEXT_SIZE];
+    bool bright = hf_out_is_bright(stdout);
+    printf("%s%-*s%s%s\n", bright ? "\033[1m" : "", WORD_WIDTH, hf_reason_word(reason),
+           bright ? "\033[0m" : "", hf_reason_text(facts, reason, text));
+}
+
 static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *why,
                         const hf_reason *reasons, size_t n)
 {
     const hf_queue_words words = hf_job_queue_words(cli);
-    taken got = {.queue = why->job->queue};
-    unsigned shards = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (reasons[i] == HF_REASON_NO_WORKER_FOR_TYPE)
-            find_types(admin, &got);
-        if (reasons[i] == HF_REASON_MAX_RUNNING || reasons[i] == HF_REASON_RATE)
-            shards = count_shards(admin, why->job->queue);
-    }
-    const hf_why_say say = {.why = why,
-                            .with_queue = words.text,
-                            .types = got.types,
-                            .shards = shards,
-                            .follows_dead = follows_dead(admin, why->job)};
+    hf_reason_read read;
+    hf_reason_read_for(admin, why, reasons, n, &read);
+    const hf_reason_facts facts = hf_reason_facts_of(why, &read, words.text);
     for (size_t i = 0; i < n; i++)
-        hf_why_say_reason(&say, reasons[i]);
+        print_line(&facts, reasons[i]);
 }
 
 static int why(const hf_cli *cli, hf_admin *admin)

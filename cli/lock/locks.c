@@ -98,7 +98,7 @@ static void list_one(const lister *l, hf_table *table, const char *name,
                               hf_out_time(ends_ms)));
         return;
     }
-    hf_out_when(ends_ms, look->now_ms, ends);
+    hf_format_when(ends_ms, look->now_ms, ends);
     hf_table_text(table, name);
     hf_table_text(table, look->n > 0 ? mode_of(look->entries) : "-");
     hf_table_number(table, (int64_t)holders);
@@ -190,7 +190,7 @@ static void show_row(hf_table *table, const hf_lock_entry *e, int64_t now_ms)
 {
     char ends[HF_WHEN_SIZE], fence[TOKEN_SIZE];
     (void)snprintf(fence, sizeof fence, "%" PRIu64, e->fence);
-    hf_out_when(e->ends_ms, now_ms, ends);
+    hf_format_when(e->ends_ms, now_ms, ends);
     hf_table_text(table, !e->granted ? "waits" : e->revoked ? "asked back" : "holds");
     hf_table_text(table, mode_of(e));
     hf_table_number(table, e->permits);

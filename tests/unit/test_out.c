@@ -255,12 +255,12 @@ static void times_are_told_as_people_tell_them(void **state)
     const int64_t now = INT64_C(1700000000000);
     char text[HF_WHEN_SIZE], moment[HF_MOMENT_SIZE];
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
-        hf_out_when(now + cases[i].ahead_ms, now, text);
+        hf_format_when(now + cases[i].ahead_ms, now, text);
         assert_string_equal(text, cases[i].text);
     }
-    hf_out_when(0, now, text);
+    hf_format_when(0, now, text);
     assert_string_equal(text, "-");
-    hf_out_moment(now + 10000, now, moment);
+    hf_format_moment(now + 10000, now, moment);
     assert_string_equal(moment, "2023-11-14T22:13:30.000Z (in 10s)");
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/base.h"
 #include "cli/common/rate.h"
-#include "cli/jobs/holder.h"
-#include "cli/jobs/why.h"
+#include "seen/holder.h"
+#include "seen/reasons.h"
 #include "tests/support/eventually.h"
 #include "tests/support/markdown.h"
 

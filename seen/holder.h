@@ -1,6 +1,6 @@
 /* holder.h - the holder of a job, in readable form: a worker's id is host-pid-random. */
-#ifndef HF_CLI_JOBS_HOLDER_H
-#define HF_CLI_JOBS_HOLDER_H
+#ifndef HF_SEEN_HOLDER_H
+#define HF_SEEN_HOLDER_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
-/* why.h - what keeps a job, as short fixed words in the order of their weight. */
-#ifndef HF_CLI_JOBS_WHY_H
-#define HF_CLI_JOBS_WHY_H
+/* reasons.h - what keeps a job, as short fixed words in the order of their weight. */
+#ifndef HF_SEEN_REASONS_H
+#define HF_SEEN_REASONS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* holder.c - see holder.h. */
-#include "cli/jobs/holder.h"
+#include "seen/holder.h"
 
 #include <inttypes.h>
 #include <stdio.h>

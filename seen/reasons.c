@@ -1,5 +1,5 @@
-/* why.c - see why.h. */
-#include "cli/jobs/why.h"
+/* reasons.c - see reasons.h. */
+#include "seen/reasons.h"
 
 enum { US_OF_MS = 1000 };
 

@@ -1,0 +1,101 @@
+/* reason_read.c - see reason_read.h. */
+#include "seen/reason_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* ---- the types that live workers take ---- */
+
+static bool serves(const hf_worker_info *worker, const char *queue)
+{
+    for (size_t i = 0; i < worker->n_queues; i++)
+        if (strcmp(worker->queues[i], queue) == 0)
+            return true;
+    return false;
+}
+
+static bool lists(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at++)
+        if ((at == list || at[-1] == ' ') && (at[len] == '\0' || at[len] == ','))
+            return true;
+    return false;
+}
+
+typedef struct taken {
+    const char *queue;
+    char types[HF_REASON_TYPES_SIZE]; /* "a, b" */
+} taken;
+
+static void on_worker(const hf_worker_info *worker, void *arg)
+{
+    taken *t = arg;
+    if (worker->silent || !serves(worker, t->queue))
+        return;
+    for (size_t i = 0; i < worker->n_types; i++) {
+        size_t len = strlen(t->types);
+        if (len + HF_ID_SIZE + 8 < sizeof t->types && !lists(t->types, worker->types[i]))
+            (void)snprintf(t->types + len, sizeof t->types - len, "%s%s",
+                           len == 0 ? "" : ", ", worker->types[i]);
+    }
+}
+
+/* Only a help: without an answer there are none to tell. */
+static void find_types(hf_admin *admin, taken *t)
+{
+    t->types[0] = '\0';
+    if (hf_admin_workers(admin, on_worker, t, NULL) != HF_OK)
+        t->types[0] = '\0';
+    hf_text_plain(t->types);
+}
+
+static void on_shard(const hf_shard_info *shard, void *arg)
+{
+    (void)shard;
+    ++*(unsigned *)arg;
+}
+
+/* Only a help, too. */
+static unsigned count_shards(hf_admin *admin, const char *queue)
+{
+    unsigned n = 0;
+    hf_err err = hf_admin_shards(admin, queue, on_shard, &n, NULL);
+    return err == HF_OK ? n : 0;
+}
+
+/* Only a help, too. */
+static bool follows_dead(hf_admin *admin, const hf_job_info *job)
+{
+    hf_job_info holder = {HF_JOB_INFO_INIT};
+    return job->follows[0] != '\0' &&
+           hf_admin_job(admin, job->queue, job->follows, &holder, NULL, NULL) == HF_OK &&
+           holder.state == HF_STATE_DEAD;
+}
+
+void hf_reason_read_for(hf_admin *admin, const hf_job_why *why, const hf_reason *reasons,
+                        size_t n, hf_reason_read *out)
+{
+    taken got = {.queue = why->job->queue};
+    *out = (hf_reason_read){.shards = 0};
+    for (size_t i = 0; i < n; i++) {
+        if (reasons[i] == HF_REASON_NO_WORKER_FOR_TYPE)
+            find_types(admin, &got);
+        if (reasons[i] == HF_REASON_MAX_RUNNING || reasons[i] == HF_REASON_RATE)
+            out->shards = count_shards(admin, why->job->queue);
+    }
+    memcpy(out->types, got.types, sizeof out->types);
+    out->follows_dead = follows_dead(admin, why->job);
+}
+
+hf_reason_facts hf_reason_facts_of(const hf_job_why *why, const hf_reason_read *read,
+                                   const char *with_queue)
+{
+    return (hf_reason_facts){.why = why,
+                             .with_queue = with_queue,
+                             .types = read->types,
+                             .shards = read->shards,
+                             .follows_dead = read->follows_dead};
+}
