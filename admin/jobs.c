@@ -61,6 +61,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->timeout_ms = record.timeout_ms;
         out->priority = record.priority;
         out->start_by_ms = record.start_by_ms;
+        out->refused_ms = record.refused_ms;
         copy(out->unique, sizeof out->unique, record.unique);
         out->unique_until = record.unique_until;
         out->keep_ms = record.keep_ms;
@@ -120,6 +121,15 @@ static void read_history(hf_job_info *out, hf_bytes line)
     json_decref(root);
 }
 
+static void read_reason(hf_job_info *out, hf_bytes line)
+{
+    json_t *root = json_loadb(line.ptr, line.len, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *reason = json_string_value(json_object_get(root, "reason"));
+    if (reason != NULL)
+        copy(out->reason, sizeof out->reason, (hf_bytes){reason, strlen(reason)});
+    json_decref(root);
+}
+
 /* {progress, bytes of the checkpoint, runs with a log}, or nothing. */
 static void read_marks(hf_job_info *out, const hf_reply *marks)
 {
@@ -152,6 +162,8 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
         out->kept_until_ms = hf_reply_int(hf_reply_at(reply, kept));
         read_done(out, line);
     }
+    if (out->state == HF_STATE_DEAD)
+        read_reason(out, line);
     hf_err err = read_line(out, line);
     read_history(out, line);
     if (out->created_ms == 0)
@@ -607,4 +619,44 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
     if (err == HF_OK && next != NULL)
         put_place(&p.at, next);
     return err;
+}
+
+/* ---- those that died lately ---- */
+
+typedef struct deaths {
+    page page;
+    int64_t since_ms;
+} deaths;
+
+/* From behind all that died before. The id comes after all that are possible. */
+static hf_err deaths_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    deaths *d = arg;
+    (void)admin;
+    if (d->page.left == 0)
+        return HF_OK;
+    d->page.at = (place){.id = "~", .score = d->since_ms - 1, .has_score = true};
+    return list_queue(&d->page, part->queue);
+}
+
+hf_err hf_admin_deaths(hf_admin *admin, const char *name, int64_t since_ms, size_t limit,
+                       hf_job_cb cb, void *arg, char detail[HF_DETAIL_SIZE])
+{
+    hf_queue queue;
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    deaths d = {.page = {.admin = admin,
+                         .state = HF_STATE_DEAD,
+                         .left = limit,
+                         .cb = cb,
+                         .arg = arg,
+                         .info = &info},
+                .since_ms = since_ms};
+    hf_admin_begin(admin, detail);
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (limit < 1 || limit > LIST_MAX || since_ms < 1 || since_ms > HF_TIME_MAX_MS)
+        return hf_admin_fail(admin, HF_INVALID, "expected a time, and 1 to %d jobs",
+                             LIST_MAX);
+    return hf_admin_in_parts(admin, &queue, deaths_in, &d);
 }

@@ -112,7 +112,8 @@ static hf_err read_stats(const hf_answer *answer, void *out)
         &s->next_due_ms, &s->max_running, &s->rate_limit, &s->rate_per_ms,
         &s->workers,     &s->cancelled,   &s->deleted,    &s->kept,
         &s->kept_bytes,  &s->expired,     &s->parked,     &s->replaced,
-        &s->healed,
+        &s->healed,      &s->paused_ms,   &s->claimed_ms, &s->died_hour,
+        &s->refused,
     };
     hf_err err = hf_send_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
     if (err != HF_OK)
@@ -157,13 +158,15 @@ static void add_shard(hf_queue_stats *sum, const hf_queue_stats *s, const hf_par
         &sum->ready,     &sum->delayed, &sum->running,     &sum->dead,   &sum->enqueued,
         &sum->done,      &sum->failed,  &sum->lost,        &sum->unsure, &sum->crashed,
         &sum->cancelled, &sum->deleted, &sum->max_running, &sum->kept,   &sum->kept_bytes,
-        &sum->expired,   &sum->parked,  &sum->replaced,    &sum->healed,
+        &sum->expired,   &sum->parked,  &sum->replaced,    &sum->healed, &sum->died_hour,
+        &sum->refused,
     };
     const int64_t from[] = {
         s->ready,     s->delayed, s->running,     s->dead,   s->enqueued,
         s->done,      s->failed,  s->lost,        s->unsure, s->crashed,
         s->cancelled, s->deleted, s->max_running, s->kept,   s->kept_bytes,
-        s->expired,   s->parked,  s->replaced,    s->healed,
+        s->expired,   s->parked,  s->replaced,    s->healed, s->died_hour,
+        s->refused,
     };
     for (size_t i = 0; i < HF_COUNT(to); i++)
         *to[i] += from[i];
@@ -173,6 +176,8 @@ static void add_shard(hf_queue_stats *sum, const hf_queue_stats *s, const hf_par
     sum->rate_limit = s->rate_limit;
     sum->rate_per_ms = s->rate_per_ms / part->n;
     sum->workers = greater(sum->workers, s->workers);
+    sum->paused_ms = greater(sum->paused_ms, s->paused_ms);
+    sum->claimed_ms = greater(sum->claimed_ms, s->claimed_ms);
     sum->now_ms = greater(sum->now_ms, s->now_ms);
 }
 

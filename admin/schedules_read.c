@@ -76,6 +76,26 @@ static void set_state(hf_schedule_info *info, const hf_schedule_state *state)
     info->dropped = state->dropped;
 }
 
+/* A change begins a new count: `gen` is its time in microseconds. Without its zone the
+ * ticks of an expression cannot be counted. */
+static int64_t count_passed(hf_schedule_def *def, const hf_schedule_state *state)
+{
+    enum { US_OF_MS = 1000, MOST = 1000 };
+    hf_zone *zone = NULL;
+    int64_t changed_ms = strtoll(state->gen, NULL, 10) / US_OF_MS, n = 0;
+    int64_t at_ms = state->tick_ms > changed_ms ? state->tick_ms : changed_ms;
+    if (state->paused || state->skipped + state->dropped == 0)
+        return 0;
+    if (def->tz[0] != '\0' && hf_zone_open(&zone, def->tz, NULL) != HF_OK)
+        return 0;
+    def->ticks.zone = zone;
+    while (n < MOST && hf_ticks_next(&def->ticks, at_ms, &at_ms) &&
+           at_ms <= state->from_ms)
+        n++;
+    hf_zone_free(zone);
+    return n;
+}
+
 static hf_err copy_payload(const reading *r, hf_bytes value, size_t at,
                            hf_schedule_info *info)
 {
@@ -101,11 +121,14 @@ static hf_err read_one(const reading *r, const hf_reply *reply, size_t at,
     const char *nl = value.len == 0 ? NULL : memchr(value.ptr, '\n', value.len);
     size_t len = nl == NULL ? value.len : (size_t)(nl - (const char *)value.ptr);
     snprintf(info->queue, sizeof info->queue, "%s", r->queue->name);
-    if (hf_schedule_read(&def, (hf_bytes){value.ptr, len}) == HF_OK)
+    bool defined = hf_schedule_read(&def, (hf_bytes){value.ptr, len}) == HF_OK;
+    if (defined)
         set_definition(info, &def);
     if (hf_schedule_read_state(&state, hf_reply_bytes(hf_reply_at(reply, at + 2))) ==
-        HF_OK)
+        HF_OK) {
         set_state(info, &state);
+        info->passed = defined ? count_passed(&def, &state) : 0;
+    }
     info->next_ms = hf_reply_int(hf_reply_at(reply, at + 3));
     info->of_file = hf_reply_int(hf_reply_at(reply, at + 4)) != 0;
     info->held = hf_reply_int(hf_reply_at(reply, at + 5)) != 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
 #include "base/mask.h"
@@ -19,7 +20,7 @@
 #include "redis/plain.h"
 #include "redis/send.h"
 
-enum { LOOK_MAX = 1000, SCAN_COUNT = 1000 };
+enum { LOOK_MAX = 1000, LOOK_EACH = 4, SCAN_COUNT = 1000 };
 
 static hf_err check_name(const char *name, char *detail)
 {
@@ -71,7 +72,7 @@ static size_t count_holds(const char *text)
     return n;
 }
 
-/* "mode state permits fence client names holds"; a state of 2: asked back. */
+/* "mode state permits fence client names holds lease"; a state of 2: asked back. */
 static bool read_entry(hf_lock_entry *e, const hf_reply *list, size_t i)
 {
     char mode;
@@ -79,8 +80,11 @@ static bool read_entry(hf_lock_entry *e, const hf_reply *list, size_t i)
     unsigned permits;
     unsigned long long fence;
     const char *text = hf_reply_text(hf_reply_at(list, i + 2));
+    const char *lease = strrchr(text, ' ');
     (void)snprintf(e->owner, sizeof e->owner, "%s", hf_reply_text(hf_reply_at(list, i)));
     e->ends_ms = hf_reply_int(hf_reply_at(list, i + 1));
+    e->since_ms = hf_reply_int(hf_reply_at(list, i + 3));
+    e->lease_ms = lease == NULL ? 0 : strtoll(lease, NULL, 10);
     if (sscanf(text, "%c %d %u %llu %95s", &mode, &state, &permits, &fence, e->client) !=
         5)
         return false;
@@ -112,7 +116,7 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
         return err;
     const char *cell = hf_reply_text(hf_reply_at(answer->reply, 2));
     const hf_reply *list = hf_reply_at(answer->reply, 5);
-    size_t n = hf_reply_len(list) / 3, has_cell = cell[0] != '\0';
+    size_t n = hf_reply_len(list) / LOOK_EACH, has_cell = cell[0] != '\0';
     out->all = (size_t)hf_reply_int(hf_reply_at(answer->reply, 4)) + has_cell;
     out->entries = calloc(n + has_cell + 1, sizeof *out->entries);
     if (out->entries == NULL)
@@ -121,7 +125,7 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
         read_cell(&out->entries[out->n++], cell,
                   hf_reply_int(hf_reply_at(answer->reply, 3)));
     for (size_t i = 0; i < n; i++)
-        if (read_entry(&out->entries[out->n], list, 3 * i))
+        if (read_entry(&out->entries[out->n], list, LOOK_EACH * i))
             out->n++;
     for (size_t i = 0; i < out->n; i++)
         out->entries[i].size = sizeof out->entries[i];
@@ -174,6 +178,7 @@ typedef struct listing {
     char cursor[24];
     bool (*each)(const char *name, void *arg);
     void *arg;
+    uint64_t until_ns; /* boot time */
     bool stopped;
 } listing;
 
@@ -229,6 +234,8 @@ static hf_err list_at(hf_lock_client *locks, hf_server *redis, listing *l, char 
     hf_err err;
     (void)snprintf(l->cursor, sizeof l->cursor, "0");
     do {
+        if (hf_boot_ns() >= l->until_ns)
+            return hf_say(detail, HF_TIMEOUT, "not all keys were looked at in this time");
         hf_lock_ask ask = {.redis = redis,
                            .send = send_scan,
                            .read = read_scan,
@@ -276,11 +283,12 @@ static hf_err find_servers(hf_lock_client *locks, hf_server ***out, size_t *n,
     return err;
 }
 
-hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *arg),
-                    void *arg, char detail[HF_DETAIL_SIZE])
+static hf_err list_until(hf_lock_client *locks, uint64_t until_ns,
+                         bool (*each)(const char *name, void *arg), void *arg,
+                         char *detail)
 {
     char pattern[HF_TAG_PREFIX_SIZE];
-    listing l = {.pattern = pattern, .each = each, .arg = arg};
+    listing l = {.pattern = pattern, .each = each, .arg = arg, .until_ns = until_ns};
     int len = snprintf(pattern, sizeof pattern, "%s:lock:{*}:*", locks->ns);
     l.skip = (size_t)len - strlen("{*}:*");
     hf_server **servers = NULL;
@@ -293,6 +301,19 @@ hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *
     }
     free(servers);
     return err;
+}
+
+hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *arg),
+                    void *arg, char detail[HF_DETAIL_SIZE])
+{
+    return list_until(locks, UINT64_MAX, each, arg, detail);
+}
+
+hf_err hf_lock_list_for(hf_lock_client *locks, uint32_t within_ms,
+                        bool (*each)(const char *name, void *arg), void *arg,
+                        char detail[HF_DETAIL_SIZE])
+{
+    return list_until(locks, hf_boot_ns() + within_ms * HF_MS_NS, each, arg, detail);
 }
 
 /* ---- taking away, asking back ---- */

@@ -90,6 +90,10 @@ typedef struct hf_queue_stats {
     int64_t replaced; /* ever: jobs that went back to wait, where the parked job took
                          their place */
     int64_t healed; /* ever: unique keys that were freed because their holder was lost */
+    int64_t paused_ms; /* since when it is paused; 0 also where an older version did it */
+    int64_t claimed_ms; /* when a worker last took jobs of it */
+    int64_t died_hour;  /* dead jobs that died within the last hour */
+    int64_t refused;    /* jobs that wait because a worker had no handler for them */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 
@@ -237,6 +241,10 @@ typedef struct hf_job_info {
     int64_t accepted_ms; /* from hf_admin_cancel(), of a running job: for hf_admin_wait();
                             else 0 */
     char headers[HF_HEADERS_MAX + 1]; /* a flat JSON object of texts, or "" */
+    char reason[16];    /* of a dead job: "attempts" (they were used up), "handler" (its
+                           verdict), "poison", "type" (it had no handler for an hour),
+                           "record", "expired" or "orphan"; else "" */
+    int64_t refused_ms; /* when a worker first had no handler for it; 0: none said so */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -306,6 +314,12 @@ HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          size_t limit, hf_job_cb cb, void *arg,
                                          char next[HF_CURSOR_SIZE],
                                          char detail[HF_DETAIL_SIZE]);
+
+/* Lists at most `limit` (1..1000) jobs that died at since_ms or later, the longest dead
+ * first; of a queue with shards, those of one shard after the other. */
+HF_API HF_MUSTCHECK hf_err hf_admin_deaths(hf_admin *admin, const char *queue,
+                                           int64_t since_ms, size_t limit, hf_job_cb cb,
+                                           void *arg, char detail[HF_DETAIL_SIZE]);
 
 /* Whether the Redis of a queue (NULL: of any) takes writes. HF_OK, or the error with
  * which it refuses them: HF_MISCONF (too few replicas, a failed save), HF_READONLY,
@@ -489,7 +503,9 @@ typedef struct hf_schedule_info {
     uint32_t max_attempts, timeout_ms;
     int64_t keep_ms, start_within_ms;
     char on_dead[HF_ID_SIZE];
-    bool held; /* its ticks make no jobs: no live worker names it any more */
+    bool held;      /* its ticks make no jobs: no live worker names it any more */
+    int64_t passed; /* ticks that made no job, since the last one that did, or since the
+                       last change of the schedule. Counted to 1000 */
 } hf_schedule_info;
 #define HF_SCHEDULE_INFO_INIT HF_STRUCT_INIT(hf_schedule_info)
 

@@ -355,10 +355,14 @@ typedef struct hf_lock_entry {
     hf_lock_mode mode;
     uint32_t permits;
     bool granted, revoked;
-    uint64_t fence;  /* 0: it waits */
-    int64_t ends_ms; /* the end of its lease: Unix ms on Redis's clock. It may be past,
-                        because this clock alone does not end a lease */
-    size_t holds;    /* of this owner */
+    uint64_t fence;   /* 0: it waits */
+    int64_t ends_ms;  /* the end of its lease: Unix ms on Redis's clock. It may be past,
+                         because this clock alone does not end a lease */
+    size_t holds;     /* of this owner */
+    int64_t since_ms; /* when it was granted the lock, or joined the line: Unix ms; 0: not
+                         known */
+    int64_t
+        lease_ms; /* the length of its lease; 0: of a plain SET, which ends by itself */
 } hf_lock_entry;
 
 typedef struct hf_lock_look {
@@ -390,6 +394,11 @@ HF_API const hf_lock_entry *hf_lock_look_entry(const hf_lock_look *look, size_t 
 HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_lock_client *locks,
                                         bool (*each)(const char *name, void *arg),
                                         void *arg, char detail[HF_DETAIL_SIZE]);
+
+/* The same for at most within_ms. HF_TIMEOUT: not all keys were looked at by then. */
+HF_API HF_MUSTCHECK hf_err hf_lock_list_for(hf_lock_client *locks, uint32_t within_ms,
+                                            bool (*each)(const char *name, void *arg),
+                                            void *arg, char detail[HF_DETAIL_SIZE]);
 
 /* Takes a lock away from its holder (owner NULL: from all its holders). They get
  * HF_LOCK_EVENT_LOST within about 0.1 s while Redis answers; the holder of an

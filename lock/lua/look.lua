@@ -3,9 +3,10 @@
 --  KEYS[1]  prefix      hf:lock:{tag}:
 --  ARGV[1]  name
 --  ARGV[2]  limit       entries, 1..1000
---  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, ...}}: `all` are those in
---           the line; the first by their place, holders before waiters. An entry is `mode state
---           permits fence client names holds lease`; its end is by Redis's clock.
+--  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, since, ...}}: `all` are those
+--           in the line; the first by their place, holders before waiters. An entry is `mode state
+--           permits fence client names holds lease`; its end is by Redis's clock. since: when it was
+--           granted the lock or joined the line, ms.
 --- @include "lib/base.lua"
 --- @include "lib/entry.lua"
 --- @include "lib/line.lua"
@@ -14,11 +15,13 @@
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
 local list = {}
-local function show(owner, score)
-  local text = #list < 3 * limit and score and call('HGET', l.e, owner)
+-- A fence, and a place, is a time in microseconds, unless Redis's clock went back.
+local function show(owner, score, place)
+  local text = #list < 4 * limit and score and call('HGET', l.e, owner)
   local e = text and read_entry(text)
   if e then
-    list[#list + 1], list[#list + 2], list[#list + 3] = owner, start_of(e, score) + e.lease, text
+    local n, since = #list, math.min(now, floor((place or e.fence) / 1000))
+    list[n + 1], list[n + 2], list[n + 3], list[n + 4] = owner, start_of(e, score) + e.lease, text, since
   end
 end
 local holders = holders_of(l)
@@ -26,7 +29,7 @@ for i = 1, #holders, 2 do
   show(holders[i], holders[i + 1])
 end
 for _, owner in ipairs(call('ZRANGE', l.q, 0, limit - 1)) do
-  show(owner, call('ZSCORE', l.x, owner))
+  show(owner, call('ZSCORE', l.x, owner), call('ZSCORE', l.q, owner))
 end
 local cell_end = cell and now + math.max(0, call('PTTL', l.cell)) or 0
 return { OK, now, cell or '', cell_end, call('ZCARD', l.x), list }

@@ -18,9 +18,11 @@ local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 open_writes()
 if ARGV[2] == '1' then
-  call('HSET', META, 'paused', 1)
+  if call('HGET', META, 'paused') ~= '1' then
+    call('HSET', META, 'paused', 1, 'paused_at', string.format('%d', now))
+  end
 else
-  call('HDEL', META, 'paused')
+  call('HDEL', META, 'paused', 'paused_at')
 end
 note_use('p', ARGV[2] == '1')
 wake(read_meta())

@@ -4,8 +4,9 @@
 --  returns  {OK, now, paused, ready, delayed, running, dead, enqueued, done, failed, lost,
 --           unsure, crashed, oldest ready (ms, 0 none), next due (ms, 0 none), max_running,
 --           rate_limit, rate_per, workers alive, cancelled, deleted, done ones that are kept, their
---           bytes, expired, parked, replaced, healed}. What has expired and still waits counts as
---           expired.
+--           bytes, expired, parked, replaced, healed, since when it is paused (ms, 0 not known), last
+--           claim that gave jobs (ms, 0 none), jobs that died within an hour, refused ones that wait}.
+--           What has expired and still waits counts as expired.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
@@ -56,7 +57,7 @@ end
 ready = ready - (late - #gone)
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',
   'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted', 'expired',
-  'replaced', 'healed')
+  'replaced', 'healed', 'paused_at', 'fence')
 local keeps = uses and string.find(uses, 'k', 1, true)
 local function number(value)
   return tonumber(value or 0)
@@ -68,5 +69,7 @@ return {
   number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
   keeps and call('ZCOUNT', KEPT, '(' .. now, '+inf') or 0, number(keeps and call('HGET', RESULTS, '')),
   number(m[13]) + late,
-  parked, number(m[14]), number(m[15]),
+  parked, number(m[14]), number(m[15]), m[1] == '1' and number(m[16]) or 0,
+  math.min(now, floor(number(m[17]) / 1000)), call('ZCOUNT', DEAD, now - 3600000, '+inf'),
+  call('ZCARD', P .. 'refused'),
 }
