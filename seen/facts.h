@@ -1,0 +1,103 @@
+/* facts.h - what is known of Redis, queues, workers, schedules and locks at one moment.
+ *
+ * The rules of wrong.h are functions of these facts alone. gather.h reads them from
+ * Redis; a caller that keeps more, such as the history of a queue, adds what it knows.
+ * Times are Unix ms on Redis's clock; 0: not known. */
+#ifndef HF_SEEN_FACTS_H
+#define HF_SEEN_FACTS_H
+
+#include "holdfast/admin.h"
+#include "holdfast/lock.h"
+#include "seen/reason_read.h"
+
+enum { HF_FACTS_TEXT = 161, HF_FACTS_PLACE = 136 };
+
+/* One Redis: the only one, or a node of a cluster. */
+typedef struct hf_facts_redis {
+    char place[HF_FACTS_PLACE]; /* of a node; "": the only one */
+    hf_err err;                 /* why it cannot be asked; then the rest is empty */
+    char detail[HF_DETAIL_SIZE];
+    int64_t since_ms; /* of err: by the caller's clock */
+    hf_server_info info;
+    hf_err refuses; /* its writes; HF_OK: it takes them, or this user may not try */
+    char refusal[HF_DETAIL_SIZE];
+} hf_facts_redis;
+
+typedef struct hf_facts_worker {
+    char id[HF_HOLDER_SIZE];
+    bool silent;
+    int64_t heard_ms, started_ms;
+    char version[24];
+    char pool[HF_FACTS_PLACE]; /* the first of its pools that is down */
+    size_t pools_down;
+} hf_facts_worker;
+
+/* What keeps a job, as `job why` knows it. */
+typedef struct hf_facts_why {
+    hf_job_why why; /* with `job` */
+    hf_job_info job;
+    hf_reason_read read;
+} hf_facts_why;
+
+/* The jobs of a queue that died within the last hour. Their number is in its figures;
+ * these are the first of them that were looked at. */
+typedef struct hf_facts_deaths {
+    int64_t first_ms;
+    size_t looked, alike;      /* so many of those looked at have this type and error, */
+    char type[HF_ID_SIZE];     /* which most of them have */
+    char error[HF_FACTS_TEXT]; /* of the first of these */
+    size_t poison;
+    char poisoned[HF_ID_SIZE]; /* the last one's id */
+    int64_t poison_ms;
+} hf_facts_deaths;
+
+/* What the history of a queue tells; a caller without history leaves it empty. */
+typedef struct hf_facts_past {
+    bool known;
+    int64_t attempts, failed; /* that ended in the last 5 min */
+    int64_t rises;            /* so many minutes running `ready` rose */
+    int64_t rise_per_min;
+    int64_t done_per_min;
+    int64_t crashed, lost; /* in the last 10 min */
+} hf_facts_past;
+
+typedef struct hf_facts_queue {
+    hf_queue_stats stats;
+    size_t serving;          /* workers that take its jobs: neither quiet nor stopping */
+    hf_facts_why *oldest;    /* owned: its oldest ready job; NULL: not read */
+    hf_facts_why *unhandled; /* owned: one that waits for a handler; NULL: none */
+    hf_facts_deaths deaths;
+    hf_facts_past past;
+    size_t findings;                 /* of the audit; */
+    char finding[HF_FACTS_TEXT * 2]; /* the first one */
+} hf_facts_queue;
+
+typedef struct hf_facts_schedule {
+    char id[HF_ID_SIZE], queue[HF_ID_SIZE], job[HF_ID_SIZE]; /* job: of the last tick */
+    bool paused, queue_paused, served;
+    int64_t next_ms, last_ms, passed, skipped;
+} hf_facts_schedule;
+
+typedef struct hf_facts_lock {
+    char name[HF_LOCK_NAME_MAX + 1];
+    char holder[HF_HOLDER_SIZE]; /* the client of the one whose lease ends first */
+    int64_t ends_ms, lease_ms;   /* of this one */
+    size_t waiting;
+    int64_t waits_ms; /* since when the first one waits */
+} hf_facts_lock;
+
+typedef struct hf_facts {
+    int64_t now_ms;
+    int64_t late_ms; /* when a ready job is late; bad from ten times of it on */
+    int64_t poison;  /* as the option of a worker */
+    hf_facts_redis *redis;
+    hf_facts_worker *workers;
+    hf_facts_queue *queues;
+    hf_facts_schedule *schedules;
+    hf_facts_lock *locks;
+    size_t n_redis, n_workers, n_queues, n_schedules, n_locks;
+} hf_facts;
+
+enum { HF_FACTS_LATE_MS = 60000, HF_FACTS_POISON = 3 };
+
+#endif
