@@ -1,0 +1,510 @@
+/* gather.c - see gather.h. */
+#include "seen/gather.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "seen/gather_locks.h"
+#include "seen/words.h"
+
+enum {
+    HOUR_MS = 3600 * 1000,
+    LOOK_MS = 15 * 1000, /* a younger job is neither late nor unserved */
+    WHYS = 50,           /* queues whose oldest job is asked for its reasons */
+    DEATHS = 1000,       /* of a queue that are looked at */
+    KINDS = 16,          /* of deaths that are told apart */
+    REFUSED = 100,       /* waiting jobs among which refused ones are looked for */
+    CANDIDATES = 8,      /* of them whose reasons are asked for */
+    AUDITED = 2000,      /* jobs of a queue */
+    SCHEDULES = 1000,    /* of a queue */
+    LISTED = 1 << 15,    /* workers, schedules */
+    FAULTS = 3           /* queues of a cluster that could not be asked, one by one */
+};
+
+typedef struct gatherer {
+    const hf_gather_opts *opts;
+    hf_admin *admin;
+    hf_facts *facts;
+    bool no_memory, stop;
+    int64_t began_ms; /* by this host's clock */
+    size_t whys, faults;
+    uint64_t audit_until_ns;
+    hf_facts_queue *queue; /* the one at hand */
+    char detail[HF_DETAIL_SIZE];
+} gatherer;
+
+/* Makes room for one more. NULL: no memory, or there are too many. */
+static void *more(gatherer *g, void *list, size_t n, size_t size)
+{
+    void *at = NULL;
+    if ((n & (n - 1)) != 0) /* the room is the next power of two */
+        return list;
+    if (n < LISTED)
+        at = realloc(list, (n == 0 ? 1 : 2 * n) * size);
+    g->no_memory = g->no_memory || (at == NULL && n < LISTED);
+    return at;
+}
+
+#define ADD(g, list, n)                                                                  \
+    (more_of = more(g, list, n, sizeof *(list)),                                         \
+     more_of == NULL ? NULL : ((list) = more_of, &(list)[(n)++]))
+
+/* ---- faults ---- */
+
+static void set_fault(gatherer *g, hf_facts_redis *r, hf_err err)
+{
+    if (r->err != HF_OK)
+        return;
+    r->err = err;
+    r->since_ms = g->began_ms;
+    (void)hf_words_line(g->detail[0] != '\0' ? g->detail : hf_err_text(err), r->detail,
+                        sizeof r->detail);
+}
+
+/* A call failed that is about all of Redis. */
+static void note_fault(gatherer *g, hf_err err)
+{
+    g->no_memory = g->no_memory || err == HF_NOMEM;
+    g->stop = true;
+    if (err != HF_NOMEM && g->facts->n_redis > 0)
+        set_fault(g, &g->facts->redis[0], err);
+}
+
+/* A call failed that is about a queue. Its keys may be broken, or a node of a cluster is
+ * away, which its own entry says: each further queue would cost a deadline. */
+static void note_queue_fault(gatherer *g, hf_err err)
+{
+    if (err == HF_REDIS || err == HF_PROTO) {
+        g->queue->findings++;
+        (void)hf_words_line(g->detail, g->queue->finding, sizeof g->queue->finding);
+    } else if (err == HF_NOMEM || g->facts->redis[0].place[0] == '\0') {
+        note_fault(g, err);
+    } else if (++g->faults == FAULTS) {
+        g->stop = true;
+    }
+}
+
+/* ---- Redis ---- */
+
+static void on_server(const char *place, hf_err err, const char *detail, void *arg)
+{
+    gatherer *g = arg;
+    void *more_of;
+    hf_facts_redis *r = ADD(g, g->facts->redis, g->facts->n_redis);
+    if (r == NULL)
+        return;
+    *r = (hf_facts_redis){.info = *hf_admin_server(g->admin)};
+    (void)snprintf(r->place, sizeof r->place, "%s", place == NULL ? "" : place);
+    (void)snprintf(g->detail, sizeof g->detail, "%s", detail);
+    if (err != HF_OK)
+        set_fault(g, r, err);
+}
+
+static void read_redis(gatherer *g)
+{
+    hf_round_trip trip = {HF_ROUND_TRIP_INIT};
+    hf_err err = hf_admin_servers(g->admin, on_server, g, g->detail);
+    if (err == HF_OK)
+        err = hf_admin_round_trip(g->admin, &trip, g->detail);
+    if (err != HF_OK) {
+        note_fault(g, err);
+        return;
+    }
+    g->facts->now_ms += trip.ahead_us / 1000;
+    hf_facts_redis *r = g->facts->redis;
+    if (g->facts->n_redis != 1 || r->place[0] != '\0' || r->err != HF_OK)
+        return;
+    err = hf_admin_check_writes(g->admin, NULL, g->detail);
+    if (err == HF_OK || err == HF_AUTH)
+        return;
+    r->refuses = err;
+    (void)hf_words_line(g->detail, r->refusal, sizeof r->refusal);
+}
+
+/* ---- queues: their figures ---- */
+
+static void read_names(gatherer *g)
+{
+    char **names = NULL;
+    size_t n = 0;
+    hf_err err = hf_admin_queues(g->admin, &names, &n, g->detail);
+    if (err != HF_OK) {
+        note_fault(g, err);
+        return;
+    }
+    g->facts->queues = calloc(n + 1, sizeof *g->facts->queues);
+    g->no_memory = g->no_memory || g->facts->queues == NULL;
+    for (size_t i = 0; i < n && !g->no_memory; i++) {
+        hf_queue_stats *s = &g->facts->queues[i].stats;
+        *s = (hf_queue_stats){HF_QUEUE_STATS_INIT};
+        (void)snprintf(s->queue, sizeof s->queue, "%s", names[i]);
+        g->facts->n_queues++;
+    }
+    free(names);
+}
+
+static void read_stats(gatherer *g)
+{
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    hf_err err = hf_admin_stats(g->admin, g->queue->stats.queue, &stats, g->detail);
+    if (err != HF_OK) {
+        note_queue_fault(g, err);
+        return;
+    }
+    g->queue->stats = stats;
+    if (stats.now_ms > g->facts->now_ms)
+        g->facts->now_ms = stats.now_ms;
+}
+
+/* ---- workers ---- */
+
+static int by_queue(const void *name, const void *queue)
+{
+    return strcmp(name, ((const hf_facts_queue *)queue)->stats.queue);
+}
+
+/* The names of queues are sorted. */
+static void count_serving(const gatherer *g, const hf_worker_info *info)
+{
+    const hf_facts *f = g->facts;
+    if (info->silent || (info->state[0] != '\0' && strcmp(info->state, "serving") != 0))
+        return;
+    for (size_t i = 0; i < info->n_queues && f->n_queues > 0; i++) {
+        hf_facts_queue *q =
+            bsearch(info->queues[i], f->queues, f->n_queues, sizeof *f->queues, by_queue);
+        if (q != NULL)
+            q->serving++;
+    }
+}
+
+static void on_worker(const hf_worker_info *info, void *arg)
+{
+    gatherer *g = arg;
+    void *more_of;
+    hf_facts_worker *w = ADD(g, g->facts->workers, g->facts->n_workers);
+    if (w == NULL)
+        return;
+    *w = (hf_facts_worker){.silent = info->silent,
+                           .heard_ms = info->heard_ms,
+                           .started_ms = info->started_ms};
+    memcpy(w->id, info->id, sizeof w->id);
+    (void)hf_words_line(info->version, w->version, sizeof w->version);
+    for (size_t i = 0; i < info->n_pools; i++)
+        if (strcmp(info->pools[i].state, "down") == 0 && w->pools_down++ == 0)
+            (void)hf_words_line(info->pools[i].name, w->pool, sizeof w->pool);
+    count_serving(g, info);
+    if (info->now_ms > g->facts->now_ms)
+        g->facts->now_ms = info->now_ms;
+}
+
+static void read_workers(gatherer *g)
+{
+    hf_err err = hf_admin_workers(g->admin, on_worker, g, g->detail);
+    if (err != HF_OK)
+        note_fault(g, err);
+}
+
+/* ---- why the jobs of a queue wait ---- */
+
+/* NULL: it has gone meanwhile, or cannot be asked. */
+static hf_facts_why *ask_why(gatherer *g, const char *id)
+{
+    hf_reason reasons[HF_REASONS];
+    hf_facts_why *of = calloc(1, sizeof *of);
+    if (of == NULL) {
+        g->no_memory = true;
+        return NULL;
+    }
+    of->job = (hf_job_info){HF_JOB_INFO_INIT};
+    of->why = (hf_job_why){HF_JOB_WHY_INIT, .job = &of->job};
+    hf_err err = hf_admin_why(g->admin, g->queue->stats.queue, id, &of->why, g->detail);
+    if (err != HF_OK) {
+        if (err != HF_GONE)
+            note_queue_fault(g, err);
+        free(of);
+        return NULL;
+    }
+    size_t n = hf_why_reasons(&of->why, g->facts->poison, reasons);
+    hf_reason_read_for(g->admin, &of->why, reasons, n, &of->read);
+    return of;
+}
+
+static void take_id(const hf_job_info *info, void *arg)
+{
+    memcpy(arg, info->id, sizeof info->id);
+}
+
+static void read_oldest(gatherer *g)
+{
+    char id[HF_ID_SIZE] = "";
+    const hf_facts *f = g->facts;
+    const hf_queue_stats *s = &g->queue->stats;
+    const int64_t bound = f->late_ms < LOOK_MS ? f->late_ms : LOOK_MS;
+    if (s->ready == 0 || s->paused || f->now_ms - s->oldest_ready_ms < bound ||
+        g->whys >= WHYS)
+        return;
+    hf_err err = hf_admin_list(g->admin, s->queue, HF_STATE_READY, NULL, 1, take_id, id,
+                               NULL, g->detail);
+    if (err != HF_OK) {
+        note_queue_fault(g, err);
+        return;
+    }
+    if (id[0] == '\0')
+        return;
+    g->whys++;
+    g->queue->oldest = ask_why(g, id);
+}
+
+typedef struct candidates {
+    size_t n;
+    char ids[CANDIDATES][HF_ID_SIZE], types[CANDIDATES][HF_ID_SIZE];
+} candidates;
+
+/* One of each type is enough. */
+static void on_waiting(const hf_job_info *info, void *arg)
+{
+    candidates *c = arg;
+    if (info->refused_ms == 0 || c->n == CANDIDATES)
+        return;
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->types[i], info->type) == 0)
+            return;
+    memcpy(c->ids[c->n], info->id, sizeof info->id);
+    memcpy(c->types[c->n++], info->type, sizeof info->type);
+}
+
+static void read_unhandled(gatherer *g)
+{
+    candidates c = {.n = 0};
+    const hf_queue_stats *s = &g->queue->stats;
+    if (s->refused == 0 || s->paused || g->queue->serving == 0 || g->whys >= WHYS)
+        return;
+    g->whys++;
+    hf_err err = hf_admin_list(g->admin, s->queue, HF_STATE_READY, NULL, REFUSED,
+                               on_waiting, &c, NULL, g->detail);
+    if (err == HF_OK)
+        err = hf_admin_list(g->admin, s->queue, HF_STATE_DELAYED, NULL, REFUSED,
+                            on_waiting, &c, NULL, g->detail);
+    if (err != HF_OK)
+        note_queue_fault(g, err);
+    for (size_t i = 0; i < c.n && err == HF_OK && !g->stop; i++) {
+        hf_facts_why *of = ask_why(g, c.ids[i]);
+        if (of != NULL && of->why.workers_for_type == 0) {
+            g->queue->unhandled = of;
+            return;
+        }
+        free(of);
+    }
+}
+
+/* ---- deaths ---- */
+
+typedef struct kind {
+    uint64_t hash;
+    size_t n;
+    char type[HF_ID_SIZE], error[HF_FACTS_TEXT];
+} kind;
+
+typedef struct deaths {
+    hf_facts_deaths *of;
+    size_t n;
+    kind at[KINDS];
+} deaths;
+
+/* Errors that differ in numbers alone are one. */
+static uint64_t hash_kind(const char *type, const char *error)
+{
+    char text[HF_FACTS_TEXT];
+    (void)snprintf(text, sizeof text, "%s", error);
+    for (char *at = text; *at != '\0'; at++)
+        *at = isdigit((unsigned char)*at) ? '#' : *at;
+    return hf_hash_text(hf_hash_text(HF_HASH_START, type), text);
+}
+
+static void on_dead(const hf_job_info *info, void *arg)
+{
+    char error[HF_FACTS_TEXT];
+    size_t i = 0;
+    deaths *d = arg;
+    d->of->looked++;
+    if (d->of->first_ms == 0 || info->due_ms < d->of->first_ms)
+        d->of->first_ms = info->due_ms;
+    if (strcmp(info->reason, "poison") == 0) {
+        d->of->poison++;
+        d->of->poison_ms = d->of->poison_ms == 0 ? info->due_ms : d->of->poison_ms;
+        memcpy(d->of->poisoned, info->id, sizeof info->id);
+    }
+    (void)hf_words_line(hf_text_gist(info->error), error, sizeof error);
+    const uint64_t hash = hash_kind(info->type, error);
+    while (i < d->n && d->at[i].hash != hash)
+        i++;
+    if (i == KINDS)
+        return;
+    if (i == d->n) {
+        d->n++;
+        d->at[i] = (kind){.hash = hash};
+        memcpy(d->at[i].type, info->type, sizeof info->type);
+        memcpy(d->at[i].error, error, sizeof error);
+    }
+    d->at[i].n++;
+}
+
+static void read_deaths(gatherer *g)
+{
+    hf_facts_deaths *of = &g->queue->deaths;
+    deaths *d = NULL;
+    if (g->queue->stats.died_hour == 0)
+        return;
+    d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        g->no_memory = true;
+        return;
+    }
+    d->of = of;
+    hf_err err =
+        hf_admin_deaths(g->admin, g->queue->stats.queue, g->queue->stats.now_ms - HOUR_MS,
+                        DEATHS, on_dead, d, g->detail);
+    if (err != HF_OK)
+        note_queue_fault(g, err);
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->at[i].n <= of->alike)
+            continue;
+        of->alike = d->at[i].n;
+        memcpy(of->type, d->at[i].type, sizeof of->type);
+        memcpy(of->error, d->at[i].error, sizeof of->error);
+    }
+    free(d);
+}
+
+/* ---- schedules ---- */
+
+static void on_schedule(const hf_schedule_info *info, void *arg)
+{
+    gatherer *g = arg;
+    void *more_of;
+    hf_facts_schedule *s = ADD(g, g->facts->schedules, g->facts->n_schedules);
+    if (s == NULL)
+        return;
+    *s = (hf_facts_schedule){.paused = info->paused,
+                             .queue_paused = g->queue->stats.paused,
+                             .served = g->queue->serving > 0,
+                             .next_ms = info->next_ms,
+                             .last_ms = info->last_ms,
+                             .passed = info->passed,
+                             .skipped = info->skipped};
+    memcpy(s->id, info->id, sizeof s->id);
+    memcpy(s->queue, info->queue, sizeof s->queue);
+    memcpy(s->job, info->job, sizeof s->job);
+}
+
+static void read_schedules(gatherer *g)
+{
+    hf_err err = hf_admin_schedules(g->admin, g->queue->stats.queue, NULL, SCHEDULES,
+                                    on_schedule, g, g->detail);
+    if (err != HF_OK)
+        note_queue_fault(g, err);
+}
+
+/* ---- the audit ---- */
+
+static void on_finding(const hf_finding *finding, void *arg)
+{
+    char text[sizeof((hf_facts_queue *)NULL)->finding];
+    gatherer *g = arg;
+    if (g->queue->findings++ > 0)
+        return;
+    (void)snprintf(text, sizeof text, "%.120s: %.190s", finding->id, finding->text);
+    (void)hf_words_line(text, g->queue->finding, sizeof g->queue->finding);
+}
+
+static bool on_audited(size_t done, size_t total, void *arg)
+{
+    const gatherer *g = arg;
+    (void)total;
+    return done < AUDITED && hf_boot_ns() < g->audit_until_ns;
+}
+
+static void read_findings(gatherer *g)
+{
+    size_t found;
+    const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT, .cb = on_finding,
+                                .progress = on_audited, .arg = g};
+    if (g->queue->findings > 0 || hf_boot_ns() >= g->audit_until_ns)
+        return;
+    hf_err err =
+        hf_admin_audit(g->admin, g->queue->stats.queue, &opts, &found, g->detail);
+    if (err != HF_OK)
+        note_queue_fault(g, err);
+}
+
+/* ---- all of it ---- */
+
+static void for_each_queue(gatherer *g, void (*read)(gatherer *g))
+{
+    for (size_t i = 0; i < g->facts->n_queues && !g->stop && !g->no_memory; i++) {
+        g->queue = &g->facts->queues[i];
+        if (g->queue->findings == 0) /* else its keys cannot be read */
+            read(g);
+    }
+}
+
+hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
+{
+    static void (*const of_all[])(gatherer *) = {read_redis, read_names};
+    static void (*const of_queues[])(gatherer *) = {
+        read_oldest, read_unhandled, read_deaths, read_schedules, read_findings};
+    gatherer g = {.opts = opts,
+                  .admin = opts->admin,
+                  .facts = facts,
+                  .began_ms = hf_wall_ms(),
+                  .audit_until_ns = hf_boot_ns() + opts->audit_ms * HF_MS_NS};
+    facts->now_ms = g.began_ms;
+    for (size_t i = 0; i < HF_COUNT(of_all) && !g.stop && !g.no_memory; i++)
+        of_all[i](&g);
+    for_each_queue(&g, read_stats);
+    if (!g.stop && !g.no_memory)
+        read_workers(&g);
+    for (size_t i = 0; i < HF_COUNT(of_queues); i++)
+        for_each_queue(&g, of_queues[i]);
+    if (!g.stop && !g.no_memory && opts->locks != NULL)
+        g.no_memory = !hf_gather_locks(opts->locks, opts->locks_ms, facts);
+    return g.no_memory ? HF_NOMEM : HF_OK;
+}
+
+hf_err hf_facts_away(hf_facts *facts, hf_err err, const char *detail, int64_t since_ms)
+{
+    facts->now_ms = hf_wall_ms();
+    facts->redis = calloc(1, sizeof *facts->redis);
+    if (facts->redis == NULL)
+        return HF_NOMEM;
+    facts->n_redis = 1;
+    facts->redis->err = err;
+    facts->redis->since_ms = since_ms;
+    (void)hf_words_line(detail, facts->redis->detail, sizeof facts->redis->detail);
+    return HF_OK;
+}
+
+void hf_facts_done(hf_facts *facts)
+{
+    for (size_t i = 0; i < facts->n_queues; i++) {
+        free(facts->queues[i].oldest);
+        free(facts->queues[i].unhandled);
+    }
+    free(facts->redis);
+    free(facts->workers);
+    free(facts->queues);
+    free(facts->schedules);
+    free(facts->locks);
+    facts->redis = NULL;
+    facts->workers = NULL;
+    facts->queues = NULL;
+    facts->schedules = NULL;
+    facts->locks = NULL;
+    facts->n_redis = facts->n_workers = facts->n_queues = 0;
+    facts->n_schedules = facts->n_locks = 0;
+}

@@ -1,0 +1,26 @@
+/* gather.h - reads the facts for wrong.h from Redis, by many short scripts. */
+#ifndef HF_SEEN_GATHER_H
+#define HF_SEEN_GATHER_H
+
+#include "seen/facts.h"
+
+typedef struct hf_gather_opts {
+    hf_admin *admin;
+    hf_lock_client *locks; /* with a thread of its own; NULL: locks are not looked at */
+    uint32_t locks_ms;     /* look for locks no longer than this */
+    uint32_t audit_ms;     /* check the data for this long, at most 2,000 jobs of a queue;
+                              0: not at all */
+} hf_gather_opts;
+
+/* Sets now_ms and the lists of *facts; its other members are the caller's. A Redis that
+ * fails is a fact: what was read before stays. The caller ends *facts with
+ * hf_facts_done(), also after an error: HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts);
+
+/* The same of a Redis that could not even be reached; since_ms by this host's clock. */
+HF_MUSTCHECK hf_err hf_facts_away(hf_facts *facts, hf_err err, const char *detail,
+                                  int64_t since_ms);
+
+void hf_facts_done(hf_facts *facts);
+
+#endif

@@ -1,0 +1,80 @@
+/* gather_locks.c - see gather_locks.h. */
+#include "seen/gather_locks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOCKS = 1000, ENTRIES = 100 };
+
+typedef struct names {
+    size_t n;
+    char at[LOCKS][HF_LOCK_NAME_MAX + 1];
+} names;
+
+static bool on_name(const char *name, void *arg)
+{
+    names *list = arg;
+    (void)snprintf(list->at[list->n++], sizeof list->at[0], "%s", name);
+    return list->n < LOCKS;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool is_earlier(int64_t a, int64_t b)
+{
+    return a != 0 && (b == 0 || a < b);
+}
+
+static void read_entries(const hf_lock_look *look, hf_facts_lock *out)
+{
+    size_t holders = 0;
+    for (size_t i = 0; i < look->n; i++) {
+        const hf_lock_entry *e = hf_lock_look_entry(look, i);
+        holders += e->granted ? 1 : 0;
+        if (!e->granted && is_earlier(e->since_ms, out->waits_ms))
+            out->waits_ms = e->since_ms;
+        if (e->granted && is_earlier(e->ends_ms, out->ends_ms)) {
+            out->ends_ms = e->ends_ms;
+            out->lease_ms = e->lease_ms;
+            (void)snprintf(out->holder, sizeof out->holder, "%s", e->client);
+        }
+    }
+    out->waiting = look->all - holders;
+}
+
+static void look_at(hf_lock_client *locks, const char *name, hf_facts *facts)
+{
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
+    hf_err err = hf_lock_look_at(locks, name, ENTRIES, &look, NULL);
+    if (err == HF_OK && look.all > 0) {
+        hf_facts_lock *out = &facts->locks[facts->n_locks++];
+        *out = (hf_facts_lock){.waiting = 0};
+        (void)snprintf(out->name, sizeof out->name, "%s", name);
+        read_entries(&look, out);
+    }
+    hf_lock_look_done(&look);
+}
+
+bool hf_gather_locks(hf_lock_client *locks, uint32_t within_ms, hf_facts *facts)
+{
+    names *list = calloc(1, sizeof *list);
+    facts->locks = calloc(LOCKS, sizeof *facts->locks);
+    if (list == NULL || facts->locks == NULL) {
+        free(list);
+        return false;
+    }
+    hf_err err = hf_lock_list_for(locks, within_ms, on_name, list, NULL);
+    if (err != HF_OK && err != HF_TIMEOUT)
+        list->n = 0;
+    if (list->n > 0)
+        qsort(list->at, list->n, sizeof list->at[0], by_text);
+    for (size_t i = 0; i < list->n; i++)
+        if (i == 0 || strcmp(list->at[i - 1], list->at[i]) != 0)
+            look_at(locks, list->at[i], facts);
+    free(list);
+    return true;
+}
