@@ -560,6 +560,28 @@ static const hf_command commands[] = {
          "after wrong usage, 126 if the program cannot be executed, 127 if it was not "
          "found.",
      .examples = "holdfast conform --list"},
+    {.name = "wrong",
+     .alike = "health|healthcheck|alerts|problems|verdict",
+     .operands = "",
+     .opts = hf_opts_wrong,
+     .run = hf_cmd_wrong,
+     .section = "other",
+     .help = "say what is wrong now, why, and what helps",
+     .more =
+         "Looks at Redis, every queue and its oldest waiting job, the workers, the "
+         "schedules and the locks, and judges them by the rules of docs/diagnose.md. "
+         "Prints the worst first, then the oldest, at most 20. Notes may be deliberate, "
+         "and are no wrong things. Writes nothing. Exits with 1 if something is bad, "
+         "else with 0, so it serves as a check for cron.\nWith --json it prints one "
+         "object for each: level (bad, warn, note), rule, since_ms (null: not known), "
+         "what, why, command, page. With --nagios it prints what a plugin of Nagios "
+         "prints, and exits with 0 (well), 1 (warnings), 2 (something is bad) or 3 (it "
+         "cannot judge).\nA Redis that does not answer for 3 seconds is a wrong thing "
+         "itself. Checks the data as doctor does, for a second at most; for locks it "
+         "looks through the keys of Redis, a second at most, too.",
+     .examples = "holdfast wrong\n"
+                 "holdfast wrong --late 5m --json\n"
+                 "holdfast wrong --nagios"},
     {.name = "doctor",
      .alike = "diagnose|fsck|repair|ping",
      .core = 7,

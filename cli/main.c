@@ -59,14 +59,28 @@ static int run(hf_cli *cli, const hf_argv *args)
     return code;
 }
 
-/* The command line was not understood, so --json is looked for by hand. */
-static bool wants_json(int argc, char **argv)
+/* The command line may not be understood, so words are looked for by hand. */
+static bool has_word(int argc, char **argv, const char *word)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--json") == 0)
+        if (strcmp(argv[i], word) == 0)
             return true;
     }
     return false;
+}
+
+/* A plugin of Nagios has four codes, and says on standard output what the last one is
+ * for. */
+static int as_plugin(const hf_argv *args, int argc, char **argv, int code)
+{
+    enum { UNKNOWN = 3 };
+    const bool is_wrong = args->command != NULL ? args->command->run == hf_cmd_wrong
+                                                : has_word(argc, argv, "wrong");
+    if (code <= UNKNOWN || !is_wrong || !has_word(argc, argv, "--nagios"))
+        return code;
+    (void)puts("HOLDFAST UNKNOWN - it cannot be judged: standard error says why");
+    (void)fflush(stdout);
+    return UNKNOWN;
 }
 
 /* A command that a signal stopped ends by that signal, or a shell would go on with its
@@ -108,7 +122,7 @@ int main(int argc, char **argv)
     char detail[HF_ARGV_DETAIL_SIZE] = "", why[HF_DETAIL_SIZE] = "";
     char **copies = NULL;
     hf_argv args = {0};
-    hf_cli cli = {.args = &args, .json = wants_json(argc, argv), .detail = why};
+    hf_cli cli = {.args = &args, .json = has_word(argc, argv, "--json"), .detail = why};
     ignore_sigpipe();
     if (!hold_streams())
         return HF_EXIT_SYSTEM; /* and no stream for a message */
@@ -122,7 +136,7 @@ int main(int argc, char **argv)
         code = hf_cli_fail(&cli, err, NULL);
     else
         code = run(&cli, &args);
-    code = flush_output(&cli, code);
+    code = as_plugin(&args, argc, argv, flush_output(&cli, code));
     hf_argv_done(&args);
     hf_argv_free_copies(copies);
     end_by_signal(code);

@@ -592,6 +592,20 @@ const hf_opt hf_opts_doctor[] = {
     {.name = "fix", .help = "repair what is safe to repair, then check again"},
     HF_OPT_END,
 };
+const hf_opt hf_opts_wrong[] = {
+    {.name = "late",
+     .alike = "threshold|warn|max-wait",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1000,
+     .max = 30 * HF_DAY_MS,
+     .help = "a ready job that waits for this long is late; it is bad after ten times of "
+             "it; default 1m"},
+    {.name = "nagios",
+     .alike = "icinga|plugin|monitoring",
+     .help = "print and exit as a plugin of Nagios does"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_demo[] = {
     {.name = "keep",
      .help = "keep the directory with the handlers, their notes and the logs"},

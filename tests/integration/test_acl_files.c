@@ -96,6 +96,7 @@ static void work(void)
     run("reader", "dead list -q q", 0);
     run("reader", "workers", 0);
     run("reader", "doctor", 0);
+    run("reader", "wrong", 0);
     run("reader", "locks list", 0);
     run("administrator", "queue shards wide 4", 0);
     run("producer", "enqueue t ok -q wide", 0);

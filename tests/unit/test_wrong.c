@@ -1,12 +1,14 @@
 /* The rules of what is wrong: each appears at its bound and not before it, with its
  * level, its age and its sentence. Facts alone, without Redis. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "seen/words.h"
 #include "seen/wrong.h"
 #include "tests/support/eventually.h"
+#include "tests/support/markdown.h"
 
 #define NOW INT64_C(1800000000000)
 
@@ -557,6 +559,19 @@ static void every_rule_has_a_row(void **state)
     }
 }
 
+static void every_rule_is_explained(void **state)
+{
+    (void)state;
+    char *text = hf_md_read(HF_TEST_SOURCE "/docs/diagnose.md");
+    for (hf_wrong_rule rule = 0; rule < HF_WRONG_COUNT; rule++) {
+        char cell[48];
+        (void)snprintf(cell, sizeof cell, "\n| `%s` | ", hf_wrong_rule_word(rule));
+        if (strstr(text, cell) == NULL)
+            fail_msg("docs/diagnose.md does not explain '%s'", hf_wrong_rule_word(rule));
+    }
+    free(text);
+}
+
 /* ---- whys ---- */
 
 static void assert_why(void (*make)(void), const char *why, const char *command)
@@ -751,6 +766,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_rule_appears_at_its_bound),
         TEST(every_rule_has_a_row),
+        TEST(every_rule_is_explained),
         TEST(a_late_queue_has_the_reason_of_job_why),
         TEST(the_other_whys_name_what_is_known),
         TEST(the_worst_comes_first_and_then_the_oldest),

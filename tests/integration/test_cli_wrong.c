@@ -1,0 +1,502 @@
+/* `holdfast wrong`: a cause is made and its thing appears, the cause is removed and it
+ * goes; the forms of the answer, and its exit codes. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/cli_try.h"
+#include "tests/support/lock_fixture.h"
+
+enum { LINE = 400, MINUTE_MS = 60000, HOUR_MS = 3600000, SOON_MS = 20000 };
+
+#define HANDLERS                                                                         \
+    "worker: {concurrency: 2, lease: 1s, shutdown_timeout: 1s}\n"                        \
+    "handlers:\n"                                                                        \
+    "  - {type: good, exec: ['true']}\n"                                                 \
+    "  - {type: bad, exec: [sh, -c, 'echo connection refused by host 7 >&2; exit "       \
+    "65']}\n"                                                                            \
+    "  - {type: long, exec: [sleep, '60']}\n"
+
+static hf_cli_fixture *const fixture = &hf_try_fixture;
+
+/* ---- what is found: "rule level; ..." without the note that nothing is on disk ---- */
+
+static const char *found(void)
+{
+    static char text[512];
+    size_t len = 0;
+    int code = hf_cli_fixture_run(fixture, "wrong @ --json", NULL, NULL);
+    const char *at = fixture->out;
+    text[0] = '\0';
+    while (*at != '\0' && len < sizeof text) {
+        const char *end = strchr(at, '\n');
+        json_t *o = json_loadb(at, (size_t)(end - at), 0, NULL);
+        assert_non_null(o);
+        if (strcmp(hf_try_text(o, "rule"), "no_aof") != 0)
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s %s;",
+                                    hf_try_text(o, "rule"), hf_try_text(o, "level"));
+        json_decref(o);
+        at = end + 1;
+    }
+    assert_int_equal(code, strstr(text, " bad;") != NULL ? 1 : 0);
+    return text;
+}
+
+static bool finds(const char *things)
+{
+    return strcmp(found(), things) == 0;
+}
+
+static void assert_found(const char *things)
+{
+    assert_string_equal(found(), things);
+}
+
+static void assert_says(const char *part)
+{
+    hf_try_has(fixture->out, part);
+}
+
+static long long now(void)
+{
+    hf_fixture_command(&fixture->redis, "SADD hf:{/}:queues default");
+    return hf_try_figure("default", "now_ms");
+}
+
+/* A job that has been ready for so long. */
+static void put_ready(const char *id, const char *type, long long ago_ms)
+{
+    char line[LINE];
+    snprintf(line, sizeof line, "enqueue %s @ --id %s --in 1h", type, id);
+    hf_try_run(line, 0);
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:schedule %lld %s",
+                             now() - ago_ms, id);
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:wake 0 baton");
+}
+
+/* A heartbeat that holds for so long from now; ended long ago: a silent worker. */
+static void beat(const char *id, long long holds_ms, const char *rest)
+{
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{/}:workers %lld %s",
+                             now() + holds_ms, id);
+    if (holds_ms > 0)
+        (void)hf_fixture_command(&fixture->redis,
+                                 "SET hf:{/}:worker:%s "
+                                 "{\"state\":\"serving\",\"queues\":[\"default\"],%s} PX "
+                                 "%lld",
+                                 id, rest, holds_ms);
+}
+
+static void leave(const char *id)
+{
+    (void)hf_fixture_command(&fixture->redis, "ZREM hf:{/}:workers %s", id);
+    (void)hf_fixture_command(&fixture->redis, "DEL hf:{/}:worker:%s", id);
+}
+
+#define WEB1 "web1-11-00000000000000aa"
+#define WEB2 "web2-12-00000000000000bb"
+
+/* ---- well ---- */
+
+static void nothing_is_wrong_with_an_idle_system(void **state)
+{
+    (void)state;
+    assert_found("");
+    hf_try_worker("worker @ -c w.yaml");
+    hf_try_run("enqueue good @ --wait", 0);
+    assert_found("");
+    hf_try_run("wrong @", 0);
+    assert_says("All is well with Redis, 1 queue, 1 worker, 0 schedules and 0 locks.\n");
+    assert_says("note  Redis keeps nothing on disk.\n");
+    (void)hf_fixture_command(&fixture->redis, "CONFIG SET appendonly yes");
+    hf_try_run("wrong @ --json", 0);
+    assert_string_equal(fixture->out, "");
+    (void)hf_fixture_command(&fixture->redis, "CONFIG SET appendonly no");
+}
+
+/* A backlog is young, and its worker has just ended: it is being replaced. */
+static void nothing_is_wrong_while_a_worker_is_replaced(void **state)
+{
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    put_ready("a", "good", 5000);
+    EVENTUALLY(SOON_MS, hf_try_figure("default", "done") == 1);
+    hf_proc_signal(&hf_try_proc, SIGTERM);
+    assert_true(hf_proc_wait(&hf_try_proc, SOON_MS));
+    put_ready("b", "good", 30000);
+    assert_found("");
+    hf_try_worker("worker @ -c w.yaml");
+    EVENTUALLY(SOON_MS, hf_try_figure("default", "done") == 2);
+    assert_found("");
+}
+
+/* ---- queues ---- */
+
+static void a_queue_without_a_worker_is_unserved_until_one_comes(void **state)
+{
+    (void)state;
+    put_ready("a", "good", 30000);
+    assert_found("unserved bad;");
+    assert_says("No live worker serves queue default; 1 job waits.");
+    assert_says("Job a (no_worker): no live worker takes jobs of queue 'default'");
+    hf_try_worker("worker @ -c w.yaml");
+    EVENTUALLY(SOON_MS, finds(""));
+}
+
+static void a_type_without_a_handler_is_unserved_until_one_comes(void **state)
+{
+    (void)state;
+    beat(WEB1, MINUTE_MS, "\"types\":[\"good\",\"long\"]");
+    hf_try_run("enqueue strange @ --id s --in 1h", 0);
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs s %s",
+                             "{\"type\":\"strange\",\"refused\":1000}\n");
+    /* One that was refused before, and has a handler now. */
+    hf_try_run("enqueue good @ --id g --in 50m", 0);
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs g %s",
+                             "{\"type\":\"good\",\"refused\":1000}\n");
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:refused 9 s 9 g");
+    assert_found("unserved bad;");
+    assert_says("No live worker of queue default has a handler for type strange.");
+    assert_says("Its workers take good, long. Job s (");
+    beat(WEB2, MINUTE_MS, "\"types\":[\"*\"]");
+    assert_found("");
+}
+
+static void start_busy(void)
+{
+    hf_try_worker("worker @ -c w.yaml");
+    hf_try_run("enqueue long @ --id l1", 0);
+    hf_try_run("enqueue long @ --id l2", 0);
+    EVENTUALLY(SOON_MS, hf_try_is_in("l1", "running") && hf_try_is_in("l2", "running"));
+}
+
+static void a_late_queue_has_the_reason_of_job_why(void **state)
+{
+    char line[LINE];
+    (void)state;
+    start_busy();
+    hf_try_run("queue limit default @ --max-running 2", 0);
+    put_ready("w", "good", 2 * MINUTE_MS);
+    assert_found("late warn;");
+    assert_says("The oldest job of queue default waits for 2 min");
+    assert_says("Job w (max_running): 2 jobs of queue 'default' run, of at most 2 (");
+    json_t *why = hf_try_object("job why w @ --json", 0);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(why, "reasons"), 0)),
+        "max_running");
+    json_decref(why);
+    hf_try_run("wrong @ --late 5s", 1);
+    assert_says("bad   The oldest job of queue default waits for 2 min");
+    hf_try_run("wrong @ --late 1h", 0);
+    snprintf(line, sizeof line, "wrong @ --late 10m --json");
+    hf_try_run(line, 0);
+    assert_null(strstr(fixture->out, "\"late\""));
+    hf_try_run("queue limit default @ --max-running 0", 0);
+    hf_try_run("job cancel l1 @ --wait", 0);
+    EVENTUALLY(SOON_MS, finds(""));
+}
+
+static void a_pause_is_a_note_after_a_while(void **state)
+{
+    (void)state;
+    put_ready("a", "good", HOUR_MS);
+    hf_try_run("queue pause default @", 0);
+    assert_found("");
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:meta paused_at %lld",
+                             now() - 58 * (long long)MINUTE_MS);
+    assert_found("paused note;");
+    hf_try_run("wrong @", 0);
+    assert_says("note  Queue default has been paused for 58 min; 1 job waits.\n");
+    assert_says("      $ holdfast queue resume default\n");
+    hf_try_worker("worker @ -c w.yaml");
+    hf_try_run("queue resume default @", 0);
+    EVENTUALLY(SOON_MS, finds(""));
+}
+
+static void deaths_are_grouped_by_their_error(void **state)
+{
+    char line[LINE];
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    for (int i = 0; i < 10; i++) {
+        assert_found("");
+        snprintf(line, sizeof line, "enqueue bad @ --id d%d --wait", i);
+        hf_try_run(line, 1);
+    }
+    assert_found("deaths bad;");
+    assert_says("10 jobs of queue default died in the last hour.");
+    assert_says("10 of 10 that were looked at have the type bad and one error: "
+                "connection refused by host 7");
+    hf_try_run("dead purge d3 @ --yes", 0);
+    assert_found("");
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs d4 %s",
+                             "{\"type\":\"bad\",\"reason\":\"poison\"}\n");
+    assert_found("deaths warn;");
+    assert_says("1 job of queue default died as poison in the last hour.");
+    assert_says("while they ran job d4.");
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:dead 1000 d4");
+    assert_found("");
+}
+
+static void faults_in_the_data_are_found_and_go_with_their_repair(void **state)
+{
+    (void)state;
+    hf_try_run("enqueue good @ --id lost --in 1h", 0);
+    assert_found("");
+    (void)hf_fixture_command(&fixture->redis, "HDEL hf:{default}:jobs lost");
+    assert_found("doctor bad;");
+    assert_says("The data of queue default has 1 fault.");
+    assert_says("lost: is in `schedule` and has no record.");
+    hf_try_run("doctor @ --fix", 0);
+    hf_try_run("dead purge lost @ --yes", 0);
+    assert_found("");
+    /* A key of another type does not hide the other queues. */
+    (void)hf_fixture_command(&fixture->redis, "SADD hf:{/}:queues q");
+    (void)hf_fixture_command(&fixture->redis, "SET hf:{q}:meta x");
+    put_ready("a", "good", 30000);
+    assert_found("unserved bad;doctor bad;");
+    assert_says("The data of queue q has 1 fault.");
+}
+
+/* ---- workers ---- */
+
+static void a_silent_worker_is_bad_and_then_a_note(void **state)
+{
+    (void)state;
+    beat(WEB2, -11000, ""); /* heard 41 s ago */
+    assert_found("worker_silent bad;");
+    assert_says("Worker web2 pid 12 has been silent for 4");
+    beat(WEB2, -2 * HOUR_MS, "");
+    assert_found("worker_silent note;");
+    hf_try_run("doctor @ --fix", 0);
+    assert_found("");
+}
+
+static void a_pool_that_is_down_is_told(void **state)
+{
+    (void)state;
+    beat(WEB1, MINUTE_MS,
+         "\"types\":[],\"pools\":[{\"name\":\"python3 w.py\",\"state\":\"up\"}]");
+    assert_found("");
+    beat(WEB1, MINUTE_MS,
+         "\"types\":[],\"pools\":[{\"name\":\"python3 w.py\",\"state\":\"down\"}]");
+    assert_found("pool_down bad;");
+    assert_says("The pool 'python3 w.py' of worker web1 pid 11 is down.");
+    leave(WEB1);
+    assert_found("");
+}
+
+static void versions_that_differ_for_an_hour_are_a_note(void **state)
+{
+    (void)state;
+    char rest[128];
+    beat(WEB1, MINUTE_MS, "\"version\":\"0.1.0\",\"started_ms\":1000");
+    snprintf(rest, sizeof rest, "\"version\":\"0.2.0\",\"started_ms\":%lld",
+             now() - MINUTE_MS);
+    beat(WEB2, MINUTE_MS, rest);
+    assert_found("");
+    snprintf(rest, sizeof rest, "\"version\":\"0.2.0\",\"started_ms\":%lld",
+             now() - HOUR_MS);
+    beat(WEB2, MINUTE_MS, rest);
+    assert_found("versions note;");
+    assert_says("Workers of different versions run: 0.1.0 and 0.2.0.");
+    leave(WEB1);
+    assert_found("");
+}
+
+/* ---- schedules and locks ---- */
+
+static void a_tick_that_is_late_or_passes_is_told(void **state)
+{
+    (void)state;
+    hf_try_run("cron add nightly good @ --every 15m", 0);
+    assert_found("");
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:cron_next %lld nightly",
+                             now() - 2 * (long long)MINUTE_MS);
+    assert_found("schedule warn;");
+    assert_says("Schedule nightly of queue default is 2 min late.");
+    assert_says("no live worker serves its queue.");
+    hf_try_run("cron pause nightly @", 0);
+    assert_found("");
+    hf_try_run("cron resume nightly @", 0);
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:cron_state nightly "
+                                              "{\"gen\":\"1000\",\"tick\":900000,"
+                                              "\"from\":2700000,\"skipped\":2,"
+                                              "\"job\":\"j9\"}");
+    assert_found("schedule warn;");
+    assert_says("has made no job at its last 2 ticks.");
+    hf_try_run("cron remove nightly @", 0);
+    assert_found("");
+}
+
+static void a_lock_that_is_waited_for_is_told(void **state)
+{
+    (void)state;
+    hf_proc holder = {.pid = 0}, waiter = {.pid = 0};
+    hf_cli_fixture_begin(fixture, &holder, "lock run deploy @ -- sleep 60", "h.log");
+    EVENTUALLY(
+        SOON_MS,
+        hf_fixture_number(&fixture->redis, "ZCARD hf:lock:{deploy}:x:deploy") == 1 ||
+            hf_fixture_number(&fixture->redis, "EXISTS hf:lock:{deploy}:cell:deploy") ==
+                1);
+    hf_cli_fixture_begin(fixture, &waiter, "lock run deploy @ --wait 60 -- true",
+                         "w.log");
+    EVENTUALLY(SOON_MS, hf_fixture_number(&fixture->redis,
+                                          "ZCARD hf:lock:{deploy}:q:deploy") == 1);
+    assert_found("");
+    char owner[128];
+    (void)snprintf(
+        owner, sizeof owner, "%s",
+        hf_fixture_command(&fixture->redis, "ZRANGE hf:lock:{deploy}:q:deploy 0 0"));
+    owner[strcspn(owner, "\n")] = '\0';
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:lock:{deploy}:q:deploy %lld000 %s",
+                             now() - 11 * (long long)MINUTE_MS, owner);
+    assert_found("lock warn;");
+    assert_says("Lock deploy has been waited for for 11 min.");
+    assert_says("1 client waits.");
+    hf_proc_kill(&waiter);
+    hf_proc_kill(&holder);
+}
+
+/* ---- Redis ---- */
+
+static void config(const char *name, const char *value)
+{
+    assert_string_equal(
+        hf_fixture_command(&fixture->redis, "CONFIG SET %s %s", name, value), "OK");
+}
+
+static void a_redis_that_refuses_evicts_or_fills_up_is_told(void **state)
+{
+    (void)state;
+    char bytes[32];
+    config("maxmemory-policy", "allkeys-lru");
+    assert_found("redis bad;");
+    assert_says("Redis may evict keys.");
+    config("maxmemory-policy", "noeviction");
+    assert_found("");
+    config("min-replicas-to-write", "1");
+    assert_found("redis bad;");
+    assert_says("Redis refuses every write.");
+    config("min-replicas-to-write", "0");
+    assert_found("");
+    const char *used =
+        strstr(hf_fixture_command(&fixture->redis, "INFO memory"), "used_memory:");
+    assert_non_null(used);
+    snprintf(bytes, sizeof bytes, "%lld", atoll(used + 12) * 100 / 87);
+    config("maxmemory", bytes);
+    assert_found("memory warn;");
+    config("maxmemory", "0");
+    assert_found("");
+    (void)hf_fixture_command(&fixture->redis, "REPLICAOF 127.0.0.1 1");
+    assert_found("redis bad;");
+    assert_says("Redis is a replica.");
+    (void)hf_fixture_command(&fixture->redis, "REPLICAOF NO ONE");
+    EVENTUALLY(SOON_MS, finds(""));
+}
+
+static void a_redis_that_is_away_is_told(void **state)
+{
+    (void)state;
+    hf_fixture_kill(&fixture->redis, SIGTERM);
+    assert_found("redis bad;");
+    assert_says("\"what\":\"Redis does not answer.\"");
+    hf_try_run("wrong @", 1);
+    assert_says("1 thing is wrong.\nbad   Redis does not answer.\n");
+    hf_try_run("wrong @ --nagios", 2);
+    assert_says("HOLDFAST CRITICAL - 1 thing is wrong: Redis does not answer. | bad=1");
+    hf_fixture_restart(&fixture->redis);
+    assert_found("");
+    hf_fixture_signal(&fixture->redis, SIGSTOP);
+    const char *things = found();
+    hf_fixture_signal(&fixture->redis, SIGCONT);
+    assert_string_equal(things, "redis bad;");
+    assert_found("");
+}
+
+/* ---- forms ---- */
+
+static void each_thing_is_an_object_with_the_fields_of_the_overview(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"level", "rule",    "what",
+                                        "why",   "command", "page"};
+    put_ready("a", "good", 30000);
+    hf_try_run("wrong @ --json", 1);
+    char *end = strchr(fixture->out, '\n');
+    assert_non_null(end);
+    json_t *o = json_loadb(fixture->out, (size_t)(end - fixture->out), 0, NULL);
+    assert_non_null(o);
+    assert_int_equal(json_object_size(o), HF_COUNT(texts) + 1);
+    for (size_t i = 0; i < HF_COUNT(texts); i++)
+        assert_non_null(hf_try_text(o, texts[i]));
+    assert_string_equal(hf_try_text(o, "page"), "queue/default");
+    assert_string_equal(hf_try_text(o, "command"), "holdfast job why a -q default");
+    assert_says("\"rule\":\"no_aof\",\"since_ms\":null");
+    assert_in_range(now() - hf_try_number(o, "since_ms"), 29000, 50000);
+    json_decref(o);
+}
+
+static void a_plugin_of_nagios_ends_with_0_to_3(void **state)
+{
+    (void)state;
+    hf_try_run("wrong @ --nagios", 0);
+    assert_says("HOLDFAST OK - All is well | bad=0;;0;0 warn=0;0;;0 note=1;;;0\nnote: ");
+    hf_try_run("cron add nightly good @ --every 15m", 0);
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:cron_next %lld nightly",
+                             now() - 2 * (long long)MINUTE_MS);
+    hf_try_run("wrong @ --nagios", 1);
+    assert_says("HOLDFAST WARNING - 1 thing is wrong: Schedule nightly of queue default "
+                "is 2 min late. | bad=0;;0;0 warn=1;0;;0 note=1;;;0\nwarn: Schedule ");
+    put_ready("a", "good", 30000);
+    hf_try_run("wrong @ --nagios", 2);
+    assert_says("HOLDFAST CRITICAL - 2 things are wrong: No live worker serves queue");
+    static const char *const unknown[] = {
+        "wrong @ --nagios --late x", "wrong @ --nagios --json", "wrong @ --nagios more",
+        "wrong --nagios --redis ftp://x", "wrong --nagios -c none.yaml"};
+    for (size_t i = 0; i < HF_COUNT(unknown); i++) {
+        hf_try_run(unknown[i], 3);
+        hf_try_has(fixture->out, "HOLDFAST UNKNOWN - ");
+        assert_true(fixture->err[0] != '\0');
+    }
+}
+
+static void bad_input_ends_with_its_code(void **state)
+{
+    (void)state;
+    hf_try_run("wrong @ --late 0", 64);
+    hf_try_run("wrong q @", 64);
+    hf_try_run("wrong -c none.yaml", 78);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_wrong_with_an_idle_system),
+        TEST(nothing_is_wrong_while_a_worker_is_replaced),
+        TEST(a_queue_without_a_worker_is_unserved_until_one_comes),
+        TEST(a_type_without_a_handler_is_unserved_until_one_comes),
+        TEST(a_late_queue_has_the_reason_of_job_why),
+        TEST(a_pause_is_a_note_after_a_while),
+        TEST(deaths_are_grouped_by_their_error),
+        TEST(faults_in_the_data_are_found_and_go_with_their_repair),
+        TEST(a_silent_worker_is_bad_and_then_a_note),
+        TEST(a_pool_that_is_down_is_told),
+        TEST(versions_that_differ_for_an_hour_are_a_note),
+        TEST(a_tick_that_is_late_or_passes_is_told),
+        TEST(a_lock_that_is_waited_for_is_told),
+        TEST(a_redis_that_refuses_evicts_or_fills_up_is_told),
+        TEST(a_redis_that_is_away_is_told),
+        TEST(each_thing_is_an_object_with_the_fields_of_the_overview),
+        TEST(a_plugin_of_nagios_ends_with_0_to_3),
+        TEST(bad_input_ends_with_its_code),
+    };
+    hf_try_up(HF_TEST_COMMAND, HANDLERS);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
+}
