@@ -33,6 +33,7 @@
 --- @include "lib/levels.lua"
 --- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
+--- @include "lib/past.lua"
 local known = answered(ARGV[1])
 if known then
   return known
@@ -61,5 +62,13 @@ call('DEL', META, P .. 'readings', WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRAS
   DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS, P .. 'refused')
 if fence then
   call('HSET', META, 'fence', fence)
+end
+-- Its history, which would be that of the next queue of this name.
+for _, kind in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+  local steps = {}
+  for step = floor((now - kind[3]) / kind[2]) - 1, floor(now / kind[2]) do
+    steps[#steps + 1] = PAST .. kind[1] .. string.format('%.0f', step)
+  end
+  call('DEL', unpack(steps))
 end
 return answer({ OK, now, 0, 0, 0, 0, 0, 0, 0, 0, 0 })

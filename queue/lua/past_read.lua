@@ -1,0 +1,35 @@
+-- Reads some steps of a queue's history (past.lua).
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  step        its length: 1 or 10 minutes
+--  ARGV[2]  first       the number of the first step (lib/past.lua)
+--  ARGV[3]  n           how many steps, 1 to 60
+--  ARGV[4]  type        only this type and how the queue was; '': all types
+--  returns  {OK, now, {field, text, ...}, ...}: of each step the fields of its hash: a type, `*`, or '' for how the
+--           queue was; {}: nothing happened, or it is not kept. Sent twice: the same.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/past.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
+local prefix = PAST .. (ARGV[1] == '10' and 't' or '')
+local first, n, type = digits(ARGV[2], TIME_MAX), digits(ARGV[3], 60), ARGV[4]
+local answer = { OK, now }
+for step = first, first + n - 1 do
+  local key = prefix .. string.format('%.0f', step)
+  local fields
+  if type == '' then
+    fields = call('HGETALL', key)
+  else
+    local texts = call('HMGET', key, '', type)
+    fields = {}
+    for i, name in ipairs({ '', type }) do
+      if texts[i] then
+        fields[#fields + 1], fields[#fields + 2] = name, texts[i]
+      end
+    end
+  end
+  answer[#answer + 1] = fields
+end
+return answer
