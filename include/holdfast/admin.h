@@ -589,6 +589,76 @@ HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, vo
 HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker,
                                            char detail[HF_DETAIL_SIZE]);
 
+/* ---- history ----
+ *
+ * Workers note what ended in each minute (`history` in their files; hf_worker_opts).
+ * Redis keeps it by the minute for 3 hours, and by ten minutes for 48 hours. */
+
+/* Counts of times: [n] has those of at most 2^(n/2) ms that [n - 1] does not have; the
+ * last one all above 2^22 ms, which is 70 minutes. */
+enum { HF_HISTORY_BUCKETS = 46 };
+
+/* What ended in a time, of one type of jobs. */
+typedef struct hf_history_type {
+    size_t size;      /* the library sets it */
+    const char *type; /* borrowed; "*": the types beyond 64 in a step, and jobs that died
+                         in Redis, where nobody knows their type */
+    int64_t done, failed;    /* attempts, as the counters of hf_queue_stats have them */
+    int64_t dead;            /* jobs */
+    int64_t run_ms, wait_ms; /* of these attempts in total: runs, and waits from when a
+                                job was due until it was claimed */
+    int64_t runs[HF_HISTORY_BUCKETS], waits[HF_HISTORY_BUCKETS];
+} hf_history_type;
+typedef void (*hf_history_type_cb)(const hf_history_type *type, void *arg);
+
+/* A step of time: what ended in it, and how the queue was near its end. */
+typedef struct hf_history_step {
+    size_t size; /* the library sets it */
+    int64_t begin_ms, length_ms;
+    int64_t done, failed, dead; /* of all types, or of the one that was asked for */
+    bool seen;                  /* false: nothing ended, and what follows is 0 */
+    bool unused[7];
+    int64_t seen_ms; /* when */
+    int64_t ready, delayed, running, dead_jobs;
+    int64_t oldest_ms; /* for how long the oldest ready job had waited */
+    int64_t ever_enqueued, ever_done, ever_failed, ever_crashed; /* counters, as those of
+                                                                    hf_queue_stats */
+} hf_history_step;
+typedef void (*hf_history_step_cb)(const hf_history_step *step, void *arg);
+
+typedef struct hf_history_opts {
+    size_t size;      /* HF_HISTORY_OPTS_INIT */
+    int64_t since_ms; /* how far back from now: 1..HF_HISTORY_MAX_MS; 0: an hour */
+    const char *type; /* only this type; NULL: all */
+    hf_history_type_cb on_type; /* each type, sorted by name, "*" last; may be NULL */
+    hf_history_step_cb on_step; /* each step, the oldest first; may be NULL */
+    void *arg;
+} hf_history_opts;
+#define HF_HISTORY_OPTS_INIT HF_STRUCT_INIT(hf_history_opts)
+
+typedef struct hf_history_span {
+    size_t size;     /* HF_HISTORY_SPAN_INIT */
+    int64_t from_ms; /* the first step began; the last one is that of now */
+    int64_t now_ms;
+    int64_t length_ms; /* of a step: a minute, or ten if since_ms is above 3 hours */
+} hf_history_span;
+#define HF_HISTORY_SPAN_INIT HF_STRUCT_INIT(hf_history_span)
+
+/* Reads the history of a queue; its shards are added up. A shard in which nothing ended
+ * counts in a step as it was seen last. Types beyond 1024 are added to "*". opts and
+ * *span may be NULL. */
+HF_API HF_MUSTCHECK hf_err hf_admin_history(hf_admin *admin, const char *queue,
+                                            const hf_history_opts *opts,
+                                            hf_history_span *span,
+                                            char detail[HF_DETAIL_SIZE]);
+
+/* The time in ms that a part (0.5, 0.99) of these times did not exceed: the middle of its
+ * bucket, which is wrong by 19 % at most. 1: it is at most 1 ms. 0: there is none. */
+HF_API double hf_history_percentile(const int64_t counts[HF_HISTORY_BUCKETS],
+                                    double part);
+/* 2^(n/2) ms; of the last bucket INFINITY. */
+HF_API double hf_history_bound_ms(unsigned bucket);
+
 /* ---- the audit ---- */
 
 /* A finding of the audit. All text is borrowed until the callback returns. */

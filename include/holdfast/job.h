@@ -24,6 +24,8 @@ enum {
  * program asks for is cut. Sums of both are exact as scores in Redis (below 2^53). */
 #define HF_DELAY_MAX_MS INT64_C(3155760000000)
 #define HF_TIME_MAX_MS INT64_C(253402300799999)
+/* How long the history of a queue is kept at most (hf_admin_history()). */
+#define HF_HISTORY_MAX_MS INT64_C(172800000)
 
 /* Waiting jobs of a higher priority start first. But every eighth job that a queue hands
  * out is the oldest one of all priorities, so no job waits for ever. */
