@@ -195,6 +195,27 @@ const hf_opt hf_opts_queue_list[] = {
      .help = "continue after this queue, the last one of the previous page"},
     HF_OPT_END,
 };
+const hf_opt hf_opts_stats[] = {
+    {.name = "queue",
+     .alike = "topic|tube|channel",
+     .letter = 'q',
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .help = "only this queue; default all"},
+    {.name = "since",
+     .alike = "last|window|for|period",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_HISTORY_MAX_MS,
+     .help = "how far back: 10m, 3h, at most 48h; default 1h"},
+    {.name = "type",
+     .alike = "job|name|task",
+     .kind = HF_OPT_TEXT,
+     .value = "TYPE",
+     .help = "only this type of jobs"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_workers[] = {
     {.name = "all",
      .help = "include workers that went silent more than an hour ago; after a day they "
