@@ -145,6 +145,8 @@ void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
     /* Zero would mean the default there. */
     if (out->shutdown_timeout_ms == 0)
         out->shutdown_timeout_ms = HF_SHUTDOWN_AT_ONCE;
+    if (out->history_ms == 0)
+        out->history_ms = HF_HISTORY_NONE;
     if (out->backoff_jitter <= 0)
         out->backoff_jitter = HF_JITTER_NONE;
 }

@@ -21,6 +21,7 @@
 #include "worker/node/sites.h"
 #include "worker/offered.h"
 #include "worker/outbox.h"
+#include "worker/past.h"
 #include "worker/queues/queues.h"
 #include "worker/register.h"
 #include "worker/reload.h"
@@ -169,6 +170,7 @@ static void close_all(hf_worker *w)
         close_handle(handles[i]);
     hf_wake_close(w);
     hf_heartbeat_close(w);
+    hf_past_close(w);
     uv_unref((uv_handle_t *)&w->async);
 }
 
@@ -185,20 +187,22 @@ static void on_gone_late(uv_timer_t *timer)
     close_all(timer->data);
 }
 
-/* Signs off, if its Redis answers in time: from the list of workers, and from each queue.
- */
+/* Signs off, if its Redis answers in time: from the list of workers, and from each queue,
+ * with the history of its last minute. */
 static void take_down(hf_worker *w)
 {
     if (w->phase == HF_ENDED)
         return;
     const hf_site *site = w->registry;
-    bool told = w->phase != HF_STARTING && hf_site_ready(site);
+    bool was_up = w->phase != HF_STARTING, told = was_up && hf_site_ready(site);
     set_phase(w, HF_ENDED);
     w->unreturned = hf_runner_out(w);
     uv_timer_start(&w->phase_timer, on_gone_late, SIGN_OFF_MS, 0);
     w->goodbyes = told ? hf_register_goodbye(w, on_gone, w) : 0;
     if (told && hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
         w->goodbyes++;
+    if (was_up)
+        w->goodbyes += hf_past_goodbye(w, on_gone, w);
     if (w->goodbyes == 0)
         close_all(w);
 }
@@ -283,8 +287,8 @@ static void turn(hf_worker *w)
     if (hf_outbox_gathers(w) && !uv_is_active((uv_handle_t *)&w->gather))
         uv_timer_start(&w->gather, on_gathered, 1, 0);
     hf_claim_lost(w);
-    if (!sent || !hf_claim_can_wait(w))
-        hf_claim_pump(w);
+    bool claims = (!sent || !hf_claim_can_wait(w)) && hf_claim_pump(w);
+    hf_past_turn(w, claims);
     hf_wake_pump(w);
     hf_wake_timers(w);
     bool ticks = w->held > 0 || w->phase == HF_STOPPING;
@@ -495,6 +499,7 @@ static hf_err open_handles(hf_worker *w)
         timers[i]->data = w;
     }
     hf_heartbeat_open(w);
+    hf_past_open(w);
     hf_check_open(w);
     uv_check_init(&w->loop, &w->turn);
     uv_prepare_init(&w->loop, &w->late_turn);

@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "worker/node/site.h"
+#include "worker/past.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
@@ -260,8 +261,10 @@ static void settle(batch *b)
         if (b->runs[i]->lease != NULL)
             leases[n++] = b->runs[i]->lease;
     hf_watchdog_drop_many(w->watchdog, leases, n);
-    for (size_t i = 0; i < b->n; i++)
+    for (size_t i = 0; i < b->n; i++) {
+        hf_past_note(b->runs[i], b->runs[i]->ended);
         hf_run_free(b->runs[i]);
+    }
     w->decided -= b->n;
     w->held -= b->n;
     free(b);
@@ -332,6 +335,33 @@ static void report_refused(hf_run *run, hf_err code)
         hf_run_report(run->worker, run, "no_handler");
 }
 
+/* Whether a verdict counts the attempt as failed. */
+static bool counts(const hf_run *run)
+{
+    return run->reason != NULL && run->verdict != HF_VERDICT_DONE;
+}
+
+/* For the history, which counts what Redis has counted. One that was sent before and is
+ * lost now was probably executed then. */
+static unsigned ended_how(const hf_run *run, hf_err code)
+{
+    if (code == HF_DEAD)
+        return HF_PAST_DIED;
+    if (code != HF_OK && !run->resent)
+        return 0;
+    switch (run->op) {
+    case HF_OP_COMPLETE:
+    case HF_OP_KEEP:
+        return HF_PAST_DONE;
+    case HF_OP_RETRY:
+        return HF_PAST_FAILED;
+    case HF_OP_BURY:
+        return HF_PAST_DIED | (counts(run) ? HF_PAST_FAILED : 0);
+    default:
+        return 0;
+    }
+}
+
 static void on_settled(batch *b, const hf_settled *settled)
 {
     hf_worker *w = b->worker;
@@ -339,6 +369,8 @@ static void on_settled(batch *b, const hf_settled *settled)
         hf_err code = (hf_err)hf_reply_int(hf_reply_at(settled->codes, i));
         if (b->op == HF_OP_REFUSE)
             report_refused(b->runs[i], code);
+        if (b->runs[i]->ended == 0) /* it may come again for its replicas */
+            b->runs[i]->ended = ended_how(b->runs[i], code);
         if (code == HF_LOST || code == HF_GONE) {
             on_lost(w, b->runs[i]);
         } else if (code == HF_DEAD) {
@@ -481,7 +513,7 @@ static void fill(batch *b, hf_verdict_item *items)
             .id = run->id,
             .fence = run->fence,
             .resent = run->resent,
-            .counts = run->reason != NULL && run->verdict != HF_VERDICT_DONE,
+            .counts = counts(run),
             .started = run->started || atomic_load(&run->begun_ns) != 0,
             .cancels = has_said(run, HF_VERDICT_CANCEL),
             .later = has_said(run, HF_VERDICT_RELEASE),

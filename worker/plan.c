@@ -46,6 +46,7 @@ static void fill_defaults(hf_worker_opts *o)
     if (o->dead_age_ms > HF_DELAY_MAX_MS)
         o->dead_age_ms = HF_DELAY_MAX_MS;
     o->wait_replicas_ms = or_default(o->wait_replicas_ms, 5000);
+    o->history_ms = or_default(o->history_ms, HF_HISTORY_MAX_MS);
 }
 
 static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
@@ -69,6 +70,9 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     snprintf(found, sizeof found, "%u", o->wait_replicas);
     if (o->wait_replicas > HF_REPLICAS_MAX)
         return hf_say_expected(detail, "0 to 100 replicas to wait for", found);
+    snprintf(found, sizeof found, "%u ms", o->history_ms);
+    if (o->history_ms > HF_HISTORY_MAX_MS && o->history_ms != HF_HISTORY_NONE)
+        return hf_say_expected(detail, "a history of at most 48 h", found);
     return HF_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "worker/handler.h"
 #include "worker/offered.h"
+#include "worker/past.h"
 #include "worker/plan.h"
 #include "worker/queues/queues.h"
 #include "worker/register.h"
@@ -171,6 +172,11 @@ static void compare_fixed(comparison *c)
 
 /* ---- options that can change ---- */
 
+static int64_t kept_history(const hf_worker_opts *opts)
+{
+    return opts->history_ms == HF_HISTORY_NONE ? 0 : opts->history_ms;
+}
+
 static void compare_opts(comparison *c)
 {
     static const char *const shapes[] = {"exponential", "linear", "constant"};
@@ -193,6 +199,7 @@ static void compare_opts(comparison *c)
     report_number(c, "poison", NULL, was->poison, now->poison);
     report_number(c, "dead.max", NULL, was->dead_max, now->dead_max);
     report_time(c, "dead.age", was->dead_age_ms, now->dead_age_ms);
+    report_time(c, "history", kept_history(was), kept_history(now));
 }
 
 /* A file that says nothing of limits leaves them as they are. */
@@ -502,6 +509,7 @@ static void take_opts(hf_worker *w, const hf_worker_opts *o)
     w->opts.poison = o->poison;
     w->opts.dead_max = o->dead_max;
     w->opts.dead_age_ms = o->dead_age_ms;
+    w->opts.history_ms = o->history_ms;
     w->backoff = hf_plan_backoff(&w->opts);
 }
 
@@ -536,6 +544,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
     for (size_t i = 0; i < w->n_sites; i++)
         hf_register_site(w->sites[i]);
     hf_register_left(w);
+    hf_past_reloaded(w);
     w->heartbeat_due = true;
     return true;
 }

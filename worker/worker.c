@@ -17,6 +17,7 @@
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/outbox.h"
+#include "worker/past.h"
 #include "worker/plan.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
@@ -85,6 +86,8 @@ static hf_err open_parts(hf_worker *w, const hf_plan *plan)
     if (err == HF_OK)
         err = hf_outbox_open(w);
     if (err == HF_OK)
+        err = hf_past_new(w);
+    if (err == HF_OK)
         err = hf_leases_new(w);
     if (err == HF_OK)
         err = hf_heartbeat_new(w);
@@ -97,6 +100,7 @@ static void close_parts(hf_worker *w)
 {
     hf_runner_free(w);
     hf_outbox_close(w);
+    hf_past_free(w);
     hf_wake_free(w);
     hf_queues_close(w);
     hf_leases_free(w);

@@ -82,6 +82,7 @@ struct hf_worker {
     struct hf_runner *runner;
     struct hf_supervisors *supervisors; /* of its pools; NULL: it has none */
     struct hf_outbox *outbox;
+    struct hf_past *past;
     struct hf_leases *leases;
     struct hf_heartbeat *heartbeat;
     struct hf_schedules *schedules;

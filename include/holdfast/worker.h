@@ -57,6 +57,7 @@ typedef enum hf_backoff_kind {
 /* Special values, where zero already means the default. */
 #define HF_KEEP_NONE INT64_C(-1)       /* keep_ms of a handler: its jobs are not kept */
 #define HF_SHUTDOWN_AT_ONCE UINT32_MAX /* shutdown_timeout_ms: do not wait */
+#define HF_HISTORY_NONE UINT32_MAX     /* history_ms: keep none */
 #define HF_JITTER_NONE (-1.0)          /* backoff_jitter */
 #define HF_TIMEOUT_NONE UINT32_MAX     /* timeout_ms of a pool or of its type: none */
 #define HF_IDLE_NEVER INT64_C(-1)      /* idle_ms: its processes do not end when idle */
@@ -240,6 +241,11 @@ typedef struct hf_worker_opts {
     bool no_timeouts; /* no run is ended because of its time: for debuggers */
     bool offered_queues; /* the queues that the programs of pools name for their types and
                             schedules are served, too */
+    bool unused[5];
+    uint32_t history_ms; /* how long Redis keeps what ended in each minute, for
+                            hf_admin_history(): default and at most 48 hours; or
+                            HF_HISTORY_NONE */
+    uint32_t unused_too;
 } hf_worker_opts;
 #define HF_WORKER_OPTS_INIT HF_STRUCT_INIT(hf_worker_opts)
 
@@ -298,11 +304,11 @@ HF_API void hf_worker_resume(hf_worker *worker);
  * Applied are: the queues with their order, weights, limits, `keep` and `on_dead`; the
  * schedules; the programs and the pools, which replace all earlier ones, while C handlers
  * stay;
- * `strict`, `max_attempts`, the backoff, `poison`, `dead_max`, `dead_age_ms` and
- * `shutdown_timeout_ms`. A started job keeps its handler. A queue that is no longer named
- * is not claimed from; its running jobs end as usual. All other options keep their
- * values, and the log says `needs a restart` for each that differs, and for programs and
- * pools if the worker began without any of both.
+ * `strict`, `max_attempts`, the backoff, `poison`, `dead_max`, `dead_age_ms`,
+ * `history_ms` and `shutdown_timeout_ms`. A started job keeps its handler. A queue that
+ * is no longer named is not claimed from; its running jobs end as usual. All other
+ * options keep their values, and the log says `needs a restart` for each that differs,
+ * and for programs and pools if the worker began without any of both.
  *
  * A worker that is being stopped ignores the call. If several calls come at once, the
  * last one counts. */

@@ -70,7 +70,7 @@ static void starts_with(const char *line, bool ours, const char *start)
 static void the_words_of_a_command_follow_one_another(void **state)
 {
     (void)state;
-    offers("", "enqueue job dead queue cron lock worker check conform wrong doctor "
+    offers("", "enqueue job dead queue stats cron lock worker check conform wrong doctor "
                "script demo bench "
                "version help");
     offers("dead ", "list retry purge");
@@ -96,10 +96,9 @@ static void older_names_are_known(void **state)
     has("locks", "locks", true);
     has("lock", "locks", false);
     has("", "locks", false);
-    offers(
-        "worke",
-        "enqueue job dead queue cron lock worker check conform wrong doctor script demo "
-        "bench version help"); /* the shell matches */
+    offers("worke", "enqueue job dead queue stats cron lock worker check conform wrong "
+                    "doctor script demo "
+                    "bench version help"); /* the shell matches */
     has("workers", "workers", true);
     offers("workers ", "");
     has("workers --", "--all", true);
@@ -208,8 +207,8 @@ static void any_words_are_borne(void **state)
     line[sizeof line - 2] = ' ';
     line[sizeof line - 1] = '\0';
     offers(line, "");
-    offers("--none -zz - job", "enqueue job dead queue cron lock worker check conform "
-                               "wrong doctor script demo bench "
+    offers("--none -zz - job", "enqueue job dead queue stats cron lock worker check "
+                               "conform wrong doctor script demo bench "
                                "version help");
     offers("----", "--config -c --redis --namespace --json --help -h");
 }

@@ -16,6 +16,7 @@
 #include "worker/leases.h"
 #include "worker/node/site.h"
 #include "worker/outbox.h"
+#include "worker/past.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
 #include "worker/run/notes.h"
@@ -109,6 +110,11 @@ hf_err hf_cron_tick_read(const hf_answer *a, bool *more, const hf_reply **codes)
 }
 
 /* ---- the other parts ---- */
+
+void hf_past_note(const hf_run *run, unsigned how)
+{
+    (void)run, (void)how;
+}
 
 bool hf_site_unserved(hf_site *site, hf_err err, const char *detail)
 {

@@ -256,12 +256,17 @@ static bool handler_has_it(const hf_run *run)
     return run->state == HF_STARTED && run->handler->fn != NULL;
 }
 
-int64_t hf_run_ran_ms(const hf_run *run)
+uint64_t hf_run_ran_ns(const hf_run *run)
 {
     bool runs = handler_has_it(run);
     uint64_t from = runs ? atomic_load(&run->begun_ns) : run->started_ns;
     uint64_t to = runs ? hf_boot_ns() : run->ended_ns;
-    return from == 0 || to < from ? 0 : (int64_t)((to - from) / HF_MS_NS);
+    return from == 0 || to < from ? 0 : to - from;
+}
+
+int64_t hf_run_ran_ms(const hf_run *run)
+{
+    return (int64_t)(hf_run_ran_ns(run) / HF_MS_NS);
 }
 
 void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome)

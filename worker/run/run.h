@@ -46,6 +46,7 @@ struct hf_run {
     bool isolated, has_retry_in, resent, lost_logged, released;
     bool started;       /* its program; of a C handler begun_ns says it */
     hf_verdict_op op;   /* DECIDED: the verdict to send */
+    unsigned ended;     /* how the attempt ended, as Redis has answered (past.h) */
     const char *reason; /* BURY */
     hf_verdict verdict; /* the handler's */
     int64_t delay_ms;   /* RETRY, RELEASE with an error: from now */
@@ -101,6 +102,7 @@ int64_t hf_run_created_ms(const hf_run *run); /* Unix; 0: nobody knows */
  * it at another Redis. */
 uint64_t hf_run_identity(const hf_run *run);
 int64_t hf_run_ran_ms(const hf_run *run); /* until now, or its end */
+uint64_t hf_run_ran_ns(const hf_run *run);
 /* Logs how it ended. */
 void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome);
 

@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "holdfast/admin.h"
 #include "worker/node/site.h"
+#include "worker/past.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
@@ -272,6 +273,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     w->heard = served->claim.was_answered = true;
     report_claimed(served, &claimed);
     report_buried(served, &claimed);
+    hf_past_buried(served, claimed.n_buried);
     if (claimed.n < served->claim.asked)
         hf_queue_refund(served, served->claim.asked - (uint32_t)claimed.n);
     if (claimed.n == 0)
@@ -564,22 +566,22 @@ bool hf_claim_can_wait(const hf_worker *w)
     return hf_runner_all_busy(w);
 }
 
-void hf_claim_pump(hf_worker *w)
+bool hf_claim_pump(hf_worker *w)
 {
     if (!find_claimable_sites(w))
-        return;
-    uint32_t want = hf_runner_wanted(w), asked = under_way(w), before;
+        return false;
+    uint32_t want = hf_runner_wanted(w), first = under_way(w), asked = first, before;
     if (want == 0)
-        return;
+        return false;
     uint64_t now = hf_boot_ns();
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->queues, b)) != NULL;)
         if (b->site->claimable)
             peek(b, now);
     if (!any_eager(w))
-        return;
+        return false;
     do { /* of each queue one claim, then of other members another one */
         if (want <= asked)
-            return;
+            break;
         if (w->opts.strict)
             pump_strict(w, want - asked);
         else
@@ -587,4 +589,5 @@ void hf_claim_pump(hf_worker *w)
         before = asked;
         asked = under_way(w);
     } while (asked > before && w->queues->n_served > w->queues->n_wholes);
+    return asked > first;
 }
