@@ -430,10 +430,10 @@ static uint64_t next_look(const past_queue *q, uint64_t now_ns)
 void hf_past_turn(hf_worker *w, bool claims)
 {
     hf_past *p = w->past;
-    const uint64_t now = hf_boot_ns();
-    uint64_t next = UINT64_MAX;
     if (!p->due || claims || w->phase == HF_ENDED)
         return;
+    const uint64_t now = hf_boot_ns();
+    uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < HF_SLOTS_MAX; i++) {
         past_queue *q = &p->queues[i];
         if (q->open != NULL && (now >= q->open->send_ns || leaves(q)))
