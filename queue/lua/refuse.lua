@@ -44,6 +44,9 @@ local patience = clamped(ARGV[6], DELAY_MAX)
 
 -- A worker that has a handler is one claim away, or starts in a moment. So the job comes back soon, and later each
 -- time. Of many that were refused each waits longer: all together are refused about a thousand times a second.
+-- A worker that refuses a job is often the next one to wait for it, so two workers could each take the job of the
+-- other for ever, in turns. So refused jobs come back together, at times that are multiples of `step`, and chance puts
+-- some of them a step later: one worker takes both, or the other one is first.
 local many = call('ZCARD', refused_key())
 local SOON_MS, AWAY_MS, LONGEST_MS = 250, 5000, 9000
 
@@ -51,6 +54,11 @@ local function wait_ms(head, handled)
   local since = math.max(0, now - (tonumber(head.refused) or now))
   local longest = math.min(LONGEST_MS, math.max(handled and SOON_MS or AWAY_MS, many))
   return math.min(longest, math.max(50, floor(since / 4)))
+end
+
+local function back_at(wait)
+  local step = math.min(wait, SOON_MS)
+  return (math.ceil((now + wait) / step) + micros % 2) * step
 end
 
 open_writes()
@@ -76,7 +84,7 @@ for k = 1, #places do
       call('HSET', JOBS, id, rewrite(record, function(line)
         line.error, line.refused, line.unhandled = text, line.refused or now, unhandled
       end))
-      local due = later(now + wait_ms(head, handled))
+      local due = later(back_at(wait_ms(head, handled)))
       put_back(id, due, uses, false)
       goes_to_front(id, due)
       codes[(i - 4) / 3] = handled and EXISTS or OK

@@ -9,7 +9,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 
-enum { SHORT_MS = 40, REFUSED_MS = 100 };
+enum { SHORT_MS = 40, REFUSED_MS = 200 };
 
 static hf_queue_fixture fixture;
 
@@ -763,6 +763,31 @@ static void another_refusal_brings_it_back_as_well(void **state)
     assert_true(waits_at("a", 1002));
 }
 
+/* Two workers that take the job of each other would else do so again, for ever. */
+static void refused_jobs_wait_for_times_of_chance(void **state)
+{
+    long long least = 150, most = 0;
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        const char id[] = {(char)('a' + i), '\0'};
+        enqueue(id);
+        claim_one("w", 60000, id);
+        refuse("w", id);
+        const char *since =
+            strstr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:jobs %s", id),
+                   "\"refused\":");
+        assert_non_null(since);
+        long long at = strtoll(since + strlen("\"refused\":"), NULL, 10);
+        long long wait =
+            hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", id) - at;
+        assert_true(wait >= 50 && wait <= 150);
+        least = wait < least ? wait : least;
+        most = wait > most ? wait : most;
+        hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule 9999999999999 %s", id);
+    }
+    assert_true(least < most);
+}
+
 /* A retry of a person, an edit: it has another score. */
 static void one_that_was_moved_meanwhile_stays_there(void **state)
 {
@@ -815,6 +840,7 @@ int main(void)
         TEST(what_was_ready_before_the_clock_was_set_back_stays_ready),
         TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),
         TEST(a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job),
+        TEST(refused_jobs_wait_for_times_of_chance),
         TEST(a_refused_job_comes_back_to_the_front),
         TEST(another_refusal_brings_it_back_as_well),
         TEST(one_that_was_moved_meanwhile_stays_there),

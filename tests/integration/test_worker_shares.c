@@ -264,7 +264,7 @@ static void no_job_dies_while_a_live_worker_has_a_handler_for_it(void **state)
 /* ---- two workers with different types ---- */
 
 /* A job that comes to the wrong worker goes on within 10 s. */
-enum { MIXED = 600, MIXED_WAIT_MS = 30000, HOURS_2_MS = 7200000 };
+enum { MIXED = 600, MIXED_WAIT_MS = 20000, HOURS_2_MS = 7200000 };
 
 static atomic_int mixed;
 
@@ -276,11 +276,11 @@ static hf_verdict count_mixed(hf_run *run, void *arg)
     return HF_VERDICT_DONE;
 }
 
-static void start_typed(own *o, const char *type)
+static void start_typed(own *o, const char *type, uint32_t concurrency)
 {
     static const hf_worker_queue queues[] = {{HF_WORKER_QUEUE_INIT, .name = "q"}};
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = queues, .n_queues = 1,
-                           .concurrency = 4};
+                           .concurrency = concurrency};
     opts.server = HF_SERVER(.url = queue.redis.url);
     assert_int_equal(hf_worker_new(&o->worker, &opts, NULL), HF_OK);
     assert_int_equal(hf_worker_handle(o->worker, type, 0, count_mixed, NULL, NULL),
@@ -308,17 +308,16 @@ static void put_mixed(int from, int n, int64_t ago_ms)
 }
 
 /* In a rolling deploy the second one starts while the first one refuses. */
-static void two_workers_with_different_types_share_a_backlog(void **state)
+static void share_a_backlog(uint32_t concurrency)
 {
     own a, b;
-    (void)state;
     atomic_store(&mixed, 0);
     put_mixed(0, MIXED, HOURS_2_MS);
-    start_typed(&a, "a");
+    start_typed(&a, "a", concurrency);
     EVENTUALLY(15000, atomic_load(&mixed) == MIXED / 2);
     hf_test_pause_ms(2000);
     uint64_t begin = hf_boot_ns();
-    start_typed(&b, "b");
+    start_typed(&b, "b", concurrency);
     EVENTUALLY(MIXED_WAIT_MS, atomic_load(&mixed) == MIXED);
     print_message("%d ms\n", (int)((hf_boot_ns() - begin) / HF_MS_NS));
     for (int i = 0; i < 40; i++) { /* both are idle, and either may be the first */
@@ -329,6 +328,19 @@ static void two_workers_with_different_types_share_a_backlog(void **state)
     stop_own(&b);
     assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead"), 0);
     hf_queue_fixture_audit(&queue, true);
+}
+
+static void two_workers_with_different_types_share_a_backlog(void **state)
+{
+    (void)state;
+    share_a_backlog(4);
+}
+
+/* Neither can take both jobs of a pair at a time. */
+static void two_workers_with_a_slot_each_share_a_backlog(void **state)
+{
+    (void)state;
+    share_a_backlog(1);
 }
 
 /* ---- without the connection that waits ---- */
@@ -448,6 +460,7 @@ int main(void)
         CASE(a_type_without_a_handler_for_an_hour_ends_in_dead),
         CASE(no_job_dies_while_a_live_worker_has_a_handler_for_it),
         CASE(two_workers_with_different_types_share_a_backlog),
+        CASE(two_workers_with_a_slot_each_share_a_backlog),
         CASE(jobs_run_though_no_connection_can_wait_for_them),
         CASE(a_worker_with_an_isolated_job_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),
