@@ -42,17 +42,18 @@ func part(t *testing.T, path, heading string) (string, []block) {
 // What a reader types, as README prints it.
 func TestTheReadme(t *testing.T) {
 	holdfast, server := command(t), testredis.Start(t)
-	_, blocks := part(t, "README.md", "## Use it from Go")
-	if len(blocks) != 3 || blocks[0].language != "go" || blocks[1].language != "shell" || blocks[2].language != "text" {
+	_, blocks := part(t, "README.md", "## Use it from Node or Go")
+	if len(blocks) != 3 || blocks[1].language != "go" || blocks[2].language != "shell" {
 		t.Fatalf("found %v", blocks)
 	}
+	forGo := strings.ReplaceAll(regexp.MustCompile("(?m)^\\./dev .*$").ReplaceAllString(blocks[2].text, ""), "node worker.mjs", "./hello")
 	dir := t.TempDir()
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, text := range map[string]string{
-		"main.go": blocks[0].text, "bin/holdfast": "#!/bin/sh\nexec " + holdfast + ` "$@"` + "\n",
+		"main.go": blocks[1].text, "bin/holdfast": "#!/bin/sh\nexec " + holdfast + ` "$@"` + "\n",
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -62,14 +63,14 @@ func TestTheReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shell := exec.Command("bash", "-euc", blocks[1].text)
+	shell := exec.Command("bash", "-euc", forGo)
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "HOLDFAST="+filepath.Join(here, "..", ".."), "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
+	shell.Env = append(os.Environ(), "CLONE="+filepath.Join(here, "..", ".."), "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
 		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	var log strings.Builder
 	shell.Stderr = &log
 	out, err := shell.Output()
-	if err != nil || string(out) != blocks[2].text {
+	if err != nil || string(out) != "ada\n\"hello, Ada\"\n" {
 		worker, _ := os.ReadFile(filepath.Join(dir, "worker.log"))
 		t.Errorf("found %q, %v\n%s\n%s", out, err, log.String(), worker)
 	}

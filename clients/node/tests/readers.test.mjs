@@ -1,4 +1,4 @@
-// What a reader types, as printed: the part about Node of README.md, and the service examples/webhooks.
+// What a reader types, as printed: the worker of README.md, and the service examples/webhooks.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -51,10 +51,10 @@ test("the README", async (t) => {
   const server = await new Server().start();
   t.after(() => server.end());
   const place = new Place(server);
-  const [jobs, worker, , session, shown] = blocksOf("README.md", "## Use it from Node");
-  writeFileSync(join(place.folder, "jobs.mjs"), jobs);
+  const [worker, , session] = blocksOf("README.md", "## Use it from Node or Go");
   writeFileSync(join(place.folder, "worker.mjs"), worker);
-  assert.equal(await place.run(session), shown);
+  const installed = session.split("\n").filter((line) => !/^(\.\/dev|go) /.test(line));
+  assert.equal(await place.run(installed.join("\n")), 'ada\n"hello, Ada"\n');
 });
 
 test("the service of webhooks", async (t) => {
