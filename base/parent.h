@@ -7,7 +7,8 @@
 #include <sys/types.h>
 
 /* In a child. The kernel sends it the signal when the thread that forked it ends: that
- * thread must outlive the child. False: `parent` has ended already, and the child must
+ * thread must outlive the child, or the signal comes again for each further thread of the
+ * parent that ends. False: `parent` has ended already, and the child must
  * not go on. Holds across an exec, but not across one that gains privileges (sudo), and
  * not for children of the child. Async-signal-safe. */
 bool hf_end_with_parent(pid_t parent, int signal);

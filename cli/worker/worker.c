@@ -31,6 +31,7 @@ typedef struct runner {
     sigset_t signals;
     pthread_t thread; /* of the signals */
     hf_config *given; /* to the worker, which has not said what it does with it; owned */
+    bool stopping;
     atomic_bool over; /* hf_worker_run() has come back */
 } runner;
 
@@ -139,6 +140,13 @@ static bool reload(runner *r)
 
 /* ---- signals ---- */
 
+/* What the kernel sends when the parent ends. It comes once for each of its threads that
+ * the child then passes to, so it is no TERM: a second TERM means to hurry. */
+static int parent_has_ended(void)
+{
+    return SIGRTMIN;
+}
+
 /* 0: none came in time. */
 static int next_signal(runner *r)
 {
@@ -157,7 +165,9 @@ static int next_signal(runner *r)
 
 static void on_signal(runner *r, int number)
 {
-    if (number == SIGTERM || number == SIGINT) {
+    if (number == SIGTERM || number == SIGINT ||
+        (number == parent_has_ended() && !r->stopping)) {
+        r->stopping = true;
         hf_worker_stop(r->worker);
         hf_service_stopping(&r->service);
     } else if (number == SIGTSTP) {
@@ -190,7 +200,7 @@ static void *wait_for_signals(void *arg)
 /* Before any other thread is made: they inherit what is blocked. */
 static void block_signals(runner *r)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGTSTP, SIGCONT, SIGHUP};
+    const int numbers[] = {SIGTERM, SIGINT, SIGTSTP, SIGCONT, SIGHUP, parent_has_ended()};
     sigemptyset(&r->signals);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaddset(&r->signals, numbers[i]);
@@ -284,7 +294,7 @@ static hf_err run(runner *r, char detail[HF_DETAIL_SIZE])
 static int tie_to_parent(const hf_cli *cli)
 {
     const int64_t parent = hf_argv_number(cli->args, "parent", 0);
-    if (parent == 0 || hf_end_with_parent((pid_t)parent, SIGTERM))
+    if (parent == 0 || hf_end_with_parent((pid_t)parent, parent_has_ended()))
         return HF_EXIT_OK;
     return hf_cli_say(cli, HF_EXIT_USAGE, "",
                       "--parent: expected the parent of this process, %d, found %lld",

@@ -202,6 +202,26 @@ static void it_is_tied_to_its_parent_alone(void **state)
     end();
 }
 
+/* Each thread of it that dies may tell the worker so: it is not asked a second time to
+ * hurry. */
+static void a_parent_that_dies_slowly_leaves_its_jobs_the_time_to_end(void **state)
+{
+    (void)state;
+    hf_cli_fixture other = *fixture;
+    other.command = HF_TEST_HELPERS "/hf-parent";
+    hf_cli_fixture_begin(&other, worker,
+                         HF_TEST_COMMAND " worker @ --parent PARENT -- " PROGRAM, "log");
+    EVENTUALLY(SOON_MS, logged("msg=serving") == 1);
+    assert_int_equal(run("enqueue sleep 1500 @ --id a --keep 1h"), 0);
+    EVENTUALLY(SOON_MS, hf_try_is_in("a", "running"));
+    hf_proc_signal(worker, SIGUSR1);
+    EVENTUALLY(SOON_MS, run("worker list @ --json") == 0 &&
+                            strstr(fixture->out, "\"state\":\"stopping\"") != NULL);
+    hf_proc_kill(worker);
+    EVENTUALLY(SOON_MS, !hf_try_is_in("a", "running"));
+    assert_true(hf_try_is_in("a", "done"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hf_try_clean, hf_try_clean)
 
 int main(void)
@@ -217,6 +237,7 @@ int main(void)
         TEST(no_time_out_ends_a_run_in_development),
         TEST(it_ends_if_the_command_never_starts),
         TEST(it_is_tied_to_its_parent_alone),
+        TEST(a_parent_that_dies_slowly_leaves_its_jobs_the_time_to_end),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
