@@ -253,9 +253,13 @@ static void prepare(void)
 /* What machine `m` shows at 200,000 ms of its boot clock: a reading of the line t/a that
  * is past all leases of it. $clock: older than these are long; $twin: the same, but
  * Redis's clock has not gone on meanwhile; $another: the same of an earlier line; $young:
- * not as old; $new: just read. With an `o` in front: of t/o. */
+ * not as old; $new: just read. With an `o` in front: of t/o.
+ *
+ * The line's clock may be a few ms ahead of Redis's, and a reading is no older than it is
+ * by either of the two. AHEAD_MS is more than that, so the boot clock decides. */
 static const char *expand(const char *arg)
 {
+    enum { AHEAD_MS = 1000 };
     static char texts[HF_COUNT(table[0].args)][96];
     static size_t n;
     unsigned long long birth, clock;
@@ -271,7 +275,7 @@ static const char *expand(const char *arg)
     unsigned age_ms = what[0] == 'y' ? 59999 : what[0] == 'n' ? 1 : 90000;
     (void)snprintf(text, sizeof texts[0], "%llu:%llu:%u:%llu",
                    what[0] == 'a' ? birth - 1 : birth, clock, 200000 - age_ms,
-                   what[0] == 't' ? clock : clock - age_ms);
+                   what[0] == 't' ? clock : clock - age_ms - AHEAD_MS);
     return text;
 }
 
