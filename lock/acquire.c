@@ -30,8 +30,6 @@
 #include "lock/callback.h"
 #include "lock/client.h"
 #include "lock/hold.h"
-#include "lock/lease.h"
-#include "lock/lease_heap.h"
 #include "lock/listener.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
@@ -39,7 +37,8 @@
 #include "lock/ops.h"
 #include "lock/release.h"
 #include "lock/tasks.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/lease.h"
+#include "lock/watchdog/watchdog.h"
 
 enum {
     SPIN_FIRST_MS = 1,

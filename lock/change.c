@@ -8,13 +8,12 @@
 #include "lock/callback.h"
 #include "lock/client.h"
 #include "lock/guard.h"
-#include "lock/lease.h"
-#include "lock/lease_heap.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/ops.h"
 #include "lock/tasks.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/lease.h"
+#include "lock/watchdog/watchdog.h"
 
 /* ---- downgrade ---- */
 

@@ -22,8 +22,8 @@
 #include "lock/notices.h"
 #include "lock/release.h"
 #include "lock/tasks.h"
-#include "lock/watch_loop.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watch_loop.h"
+#include "lock/watchdog/watchdog.h"
 #include "redis/url.h"
 
 bool hf_lock_client_is_coming(const hf_lock_client *locks)

@@ -10,7 +10,7 @@
 #include "lock/nodes.h"
 #include "lock/notices.h"
 #include "lock/tasks.h"
-#include "lock/watch_loop.h"
+#include "lock/watchdog/watch_loop.h"
 
 struct hf_lock_client {
     hf_tasks tasks;

@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "holdfast/lock.h"
-#include "lock/lease.h"
 #include "lock/minder/family.h"
 #include "lock/minder/mark.h"
 #include "lock/minder/minder.h"
+#include "lock/watchdog/lease.h"
 
 enum { ANSWER_MS = 100 }; /* for a renewal, before TERM */
 

@@ -16,14 +16,13 @@
 #include "lock/callback.h"
 #include "lock/client.h"
 #include "lock/guard.h"
-#include "lock/lease.h"
-#include "lock/lease_heap.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/notices.h"
 #include "lock/ops.h"
-#include "lock/watch_loop.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/lease.h"
+#include "lock/watchdog/watch_loop.h"
+#include "lock/watchdog/watchdog.h"
 
 enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 

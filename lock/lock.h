@@ -25,7 +25,7 @@
 #include "lock/nodes.h"
 #include "lock/ops.h"
 #include "lock/tasks.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 
 typedef enum hf_lock_step {
     STEP_ACQUIRE, /* to be sent, or sent */

@@ -15,7 +15,7 @@
 #include "lock/lock.h"
 #include "lock/notices.h"
 #include "lock/tasks.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "redis/plain.h"
 
 /* ---- what is known of one ---- */

@@ -21,7 +21,7 @@
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/ops.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 
 enum {
     MOMENT_MS = 100,

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/names.h"
+#include "lock/watchdog/lease.h"
 #include "lock_scripts.h"
 #include "redis/send.h"
 

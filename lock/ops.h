@@ -13,7 +13,7 @@
 
 #include "base/reading.h"
 #include "lock/names.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "redis/request.h"
 
 enum {

@@ -22,12 +22,11 @@
 #include "lock/client.h"
 #include "lock/guard.h"
 #include "lock/hold.h"
-#include "lock/lease.h"
-#include "lock/lease_heap.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/ops.h"
 #include "lock/tasks.h"
+#include "lock/watchdog/lease.h"
 
 enum { RETRY_MS = 100 };
 

@@ -4,9 +4,8 @@
 
 #include "base/clock.h"
 #include "lock/hold.h"
-#include "lock/lease.h"
-#include "lock/lease_heap.h"
 #include "lock/lock.h"
+#include "lock/watchdog/lease.h"
 
 bool hf_lock_held(const hf_lock *lock)
 {

@@ -18,7 +18,7 @@
 #include "base/backoff.h"
 #include "base/random.h"
 #include "holdfast/worker.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "queue/ops.h"
 #include "redis/cluster.h"
 #include "redis/replicas.h"

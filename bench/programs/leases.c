@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "bench/programs/tool.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "queue/ops.h"
 #include "redis/server.h"
 

@@ -14,7 +14,7 @@
 #include "lock/client.h"
 #include "lock/set/set.h"
 #include "lock/tasks.h"
-#include "lock/watch_loop.h"
+#include "lock/watchdog/watch_loop.h"
 
 /* ---- the timer ---- */
 

@@ -11,9 +11,9 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/callback.h"
-#include "lock/lease.h"
 #include "lock/lock.h"
 #include "lock/set/set.h"
+#include "lock/watchdog/lease.h"
 
 /* ---- all under set->lock ---- */
 

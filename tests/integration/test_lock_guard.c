@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "tests/support/lock_fixture.h"
 #include "tests/support/proc.h"
 

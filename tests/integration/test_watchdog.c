@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "redis/request.h"
 #include "redis/server.h"
 

@@ -12,7 +12,7 @@
 #include "lock/set/red.h"
 #include "lock/set/servers.h"
 #include "lock/set/set.h"
-#include "lock/watch_loop.h"
+#include "lock/watchdog/watch_loop.h"
 
 enum { N = 5, LOCKS_MAX = 2 * N, HOUR_MS = 3600000 };
 

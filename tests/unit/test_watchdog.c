@@ -14,8 +14,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "lock/lease_heap.h"
-#include "lock/watchdog.h"
+#include "lock/watchdog/lease_heap.h"
+#include "lock/watchdog/watchdog.h"
 #include "redis/server.h"
 
 enum { CALLS_MAX = 256, HELD_MAX = 512, LEASES_MAX = 2000, KICK_GROUP = 999 };

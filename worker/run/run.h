@@ -10,7 +10,7 @@
 #ifndef HF_WORKER_RUN_RUN_H
 #define HF_WORKER_RUN_RUN_H
 
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 #include "queue/record.h"
 #include "worker/program/programs.h"
 #include "worker/worker.h"

@@ -1,5 +1,5 @@
 /* watch_loop.c - see watch_loop.h. */
-#include "lock/watch_loop.h"
+#include "lock/watchdog/watch_loop.h"
 
 #include <pthread.h>
 #include <signal.h>

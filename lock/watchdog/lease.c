@@ -1,8 +1,8 @@
 /* lease.c - the deadline of a lease: lock-free, and never back from LOST. */
-#include "lock/lease.h"
+#include "lock/watchdog/lease.h"
 
 #include "base/clock.h"
-#include "lock/lease_heap.h"
+#include "lock/watchdog/lease_heap.h"
 
 enum {
     MARGIN_LEAST_MS = 50, /* what a holder needs to stop */

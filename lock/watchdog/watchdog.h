@@ -1,5 +1,5 @@
 /* watchdog.h - keeps leases alive from a thread and a connection of its own, and knows
- * when one is lost. Several watchdogs may share a thread (lock/watch_loop.h).
+ * when one is lost. Several watchdogs may share a thread (lock/watchdog/watch_loop.h).
  *
  * A lease is a promise with an end. The watchdog renews each at a third of its time, in
  * batches, by a function of its user's; it knows tokens only as the user's pointers. The
@@ -12,15 +12,15 @@
  *
  * Calls are thread-safe unless said otherwise. Callbacks run on the watchdog's thread,
  * without any lock held, and must be quick. */
-#ifndef HF_LOCK_WATCHDOG_H
-#define HF_LOCK_WATCHDOG_H
+#ifndef HF_LOCK_WATCHDOG_WATCHDOG_H
+#define HF_LOCK_WATCHDOG_WATCHDOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lock/lease.h"
-#include "lock/watch_loop.h"
+#include "lock/watchdog/lease.h"
+#include "lock/watchdog/watch_loop.h"
 #include "redis/client.h"
 
 typedef struct hf_watchdog hf_watchdog;

@@ -1,6 +1,6 @@
-/* lease_heap.c - the heap of lock/lease.h. Four children each: half as many steps down as
- * with two, and each step that is taken writes to the lease that it moves. */
-#include "lock/lease_heap.h"
+/* lease_heap.c - see lease_heap.h. Four children each: half as many steps down as with
+ * two, and each step that is taken writes to the lease that it moves. */
+#include "lock/watchdog/lease_heap.h"
 
 #include <stdint.h>
 #include <stdlib.h>

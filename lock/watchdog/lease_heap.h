@@ -1,7 +1,7 @@
 /* lease_heap.h - a lease as the watchdog keeps it, and the heap that orders leases by the
  * time of their next action. Private to the watchdog. */
-#ifndef HF_LOCK_LEASE_HEAP_H
-#define HF_LOCK_LEASE_HEAP_H
+#ifndef HF_LOCK_WATCHDOG_LEASE_HEAP_H
+#define HF_LOCK_WATCHDOG_LEASE_HEAP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

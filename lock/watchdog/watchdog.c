@@ -1,4 +1,4 @@
-/* watchdog.c - lock/watchdog.h.
+/* watchdog.c - lock/watchdog/watchdog.h.
  *
  * One heap orders every lease by the time of its next action: its renewal, or its
  * deadline while a renewal is under way. A timer on CLOCK_BOOTTIME is set to the first of
@@ -20,7 +20,7 @@
  *
  * The lock is never held while the user's functions run. The leases of a running function
  * are `busy`, and hf_watchdog_drop() waits for them. */
-#include "lock/watchdog.h"
+#include "lock/watchdog/watchdog.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -34,9 +34,9 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "lock/lease.h"
-#include "lock/lease_heap.h"
-#include "lock/watch_loop.h"
+#include "lock/watchdog/lease.h"
+#include "lock/watchdog/lease_heap.h"
+#include "lock/watchdog/watch_loop.h"
 #include "redis/request.h"
 #include "redis/server.h"
 

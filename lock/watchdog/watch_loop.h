@@ -4,8 +4,8 @@
  * servers share one: each has its own connection, leases and timer on it, and no request
  * waits for another server's answer. Every watchdog holds a reference, from before the
  * thread starts until its handles are closed. */
-#ifndef HF_LOCK_WATCH_LOOP_H
-#define HF_LOCK_WATCH_LOOP_H
+#ifndef HF_LOCK_WATCHDOG_WATCH_LOOP_H
+#define HF_LOCK_WATCHDOG_WATCH_LOOP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* lease.h - what its user sees of a lease that the watchdog looks after. */
-#ifndef HF_LOCK_LEASE_H
-#define HF_LOCK_LEASE_H
+#ifndef HF_LOCK_WATCHDOG_LEASE_H
+#define HF_LOCK_WATCHDOG_LEASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
