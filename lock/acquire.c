@@ -62,11 +62,6 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     hf_callback_end(&callback);
 }
 
-bool hf_acquire_left_behind(const hf_lock *lock)
-{
-    return lock->may_be_there || lock->in_flight > 0;
-}
-
 bool hf_acquire_was_at_fault(const hf_lock *lock)
 {
     return lock->last_err != HF_OK;
@@ -74,16 +69,16 @@ bool hf_acquire_was_at_fault(const hf_lock *lock)
 
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
 {
-    hf_acquire_confirm_end(lock);
+    hf_lock_confirm_end(lock);
     hf_hold_drop(lock);
     atomic_store(&lock->waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
     tell(lock, err, detail);
     lock->leaves_reading = lock->reading.text[0] != '\0';
-    if (hf_acquire_left_behind(lock) || lock->leaves_reading)
+    if (hf_lock_left_behind(lock) || lock->leaves_reading)
         hf_release_begin(lock);
     else
-        hf_lock_client_over(lock);
+        hf_lock_over(lock);
 }
 
 /* ---- again ---- */
@@ -107,12 +102,6 @@ static void pause_until(hf_lock *lock, const hf_backoff *backoff, uint64_t limit
     uint64_t due_ns = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
     lock->step = STEP_PAUSE;
     lock->due_ns = due_ns < limit ? due_ns : limit;
-}
-
-void hf_acquire_read(hf_lock *lock, uint64_t number, uint64_t clock_ms, int64_t redis_ms)
-{
-    unsigned epoch = atomic_load(&atomic_load(&lock->node)->epoch);
-    hf_reading_note(&lock->reading, epoch, number, clock_ms, redis_ms);
 }
 
 static void spin(hf_lock *lock)
@@ -144,7 +133,7 @@ static void refuse_taken(hf_lock *lock, uint64_t silent_ms)
 static void was_taken(hf_lock *lock, const hf_acquired *e)
 {
     if (e->clock_ms > 0)
-        hf_acquire_read(lock, e->number, e->clock_ms, e->now_ms);
+        hf_lock_note_reading(lock, e->number, e->clock_ms, e->now_ms);
     atomic_store(&lock->state, HF_LOCK_WAITING);
     if (hf_boot_ns() >= lock->until_ns)
         refuse_taken(lock, e->silent_ms);
@@ -202,7 +191,7 @@ static void hold(hf_lock *lock)
     int entering = HF_LOCK_ENTERING, waiting = HF_LOCK_WAITING;
     if (!atomic_compare_exchange_strong(&lock->state, &entering, HF_LOCK_HELD))
         (void)atomic_compare_exchange_strong(&lock->state, &waiting, HF_LOCK_HELD);
-    hf_lock_client_move(lock, &lock->locks->resting);
+    hf_lock_move(lock, &lock->locks->resting);
     tell(lock, HF_OK, "");
 }
 
@@ -214,8 +203,6 @@ static void hold(hf_lock *lock)
  *   STEP_CONFIRM: to be renewed --answered--> replicas are asked --> held, or given back
  *                  '---------------another life-------' */
 
-static void confirmed(hf_lock *lock);
-
 enum { RETRY_MS = 100 };
 
 static void on_confirmed(void *arg, hf_err err, const char *detail)
@@ -224,7 +211,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     hf_lock_client *locks = lock->locks;
     lock->asks_replicas = false;
     if (err == HF_OK)
-        confirmed(lock);
+        hold(lock);
     else if (err == HF_UNSURE)
         hf_acquire_confirm_send(lock);
     else
@@ -273,8 +260,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
         err = hf_op_renewed_next(&renewed, 0, &what);
     if (lock->step == STEP_RELEASE)
         hf_release_answered(lock);
-    else if ((err == HF_OK || err == HF_CANCEL) &&
-             hf_lock_nodes_route(lock) != lock->asked)
+    else if ((err == HF_OK || err == HF_CANCEL) && hf_lock_route(lock) != lock->asked)
         hf_acquire_confirm_send(lock); /* the new node's replicas have to have it */
     else if (err == HF_OK || err == HF_CANCEL)
         ask_replicas(lock);
@@ -290,7 +276,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
 
 void hf_acquire_confirm_send(hf_lock *lock)
 {
-    hf_lock_node *node = hf_lock_nodes_route(lock);
+    hf_lock_node *node = hf_lock_route(lock);
     const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
                                   .owner = lock->owner,
                                   .hold = lock->hold,
@@ -334,18 +320,6 @@ static void confirm_time(hf_lock *lock, uint64_t now_ns)
         hf_acquire_confirm_send(lock);
 }
 
-void hf_acquire_confirm_end(hf_lock *lock)
-{
-    if (lock->asks_replicas)
-        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->confirm);
-    lock->asks_replicas = false;
-}
-
-static void confirmed(hf_lock *lock)
-{
-    hold(lock);
-}
-
 static void become_held(hf_lock *lock, uint64_t fence)
 {
     atomic_store(&lock->fence, fence);
@@ -375,7 +349,7 @@ static void granted(hf_lock *lock, uint64_t fence)
 
 void hf_acquire_lost(hf_lock *lock)
 {
-    hf_acquire_confirm_end(lock);
+    hf_lock_confirm_end(lock);
     hf_hold_drop(lock);
     atomic_store(&lock->waits, false);
     atomic_store(&lock->lost, false);
@@ -547,7 +521,7 @@ static void stand_in_line(hf_lock *lock, const hf_acquired *e)
     lock->number = e->number;
     atomic_store(&lock->unheard, false);
     atomic_store(&lock->state, HF_LOCK_WAITING);
-    hf_acquire_read(lock, e->number, e->clock_ms, e->now_ms);
+    hf_lock_note_reading(lock, e->number, e->clock_ms, e->now_ms);
     if (!keep_lease(lock))
         return;
     if (e->after_ms > 0)
@@ -602,7 +576,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
 
 void hf_acquire_send(hf_lock *lock)
 {
-    hf_lock_node *node = hf_lock_nodes_route(lock);
+    hf_lock_node *node = hf_lock_route(lock);
     char detail[HF_DETAIL_SIZE];
     lock->step = STEP_ACQUIRE;
     if (node->client == NULL && hf_lock_node_status(node, detail) == HF_UNSERVED)
@@ -675,7 +649,7 @@ static void run_acquire(hf_task *task)
 {
     hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.task);
     hf_lock_client *locks = lock->locks;
-    hf_lock_client_move(lock, &locks->active);
+    hf_lock_move(lock, &locks->active);
     if (locks->closing)
         hf_acquire_fail(lock, HF_CLOSED, "the client is being closed");
     else
@@ -687,7 +661,7 @@ static void run_cancel(hf_task *task)
     hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.cancel_task);
     atomic_store(&lock->handle.cancel_queued, false);
     if (lock->over)
-        hf_lock_client_over(lock);
+        hf_lock_over(lock);
     else if (!lock->notified)
         hf_acquire_fail(lock, HF_CANCEL, "cancelled");
 }

@@ -90,7 +90,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     hf_lock_ask *ask = arg;
     hf_lock_client *locks = ask->locks;
     ask->in_flight = false;
-    if (err == HF_OK && hf_lock_nodes_route(ask->lock) != ask->node)
+    if (err == HF_OK && hf_lock_route(ask->lock) != ask->node)
         err = HF_UNSURE;
     conclude(ask, err, detail);
     hf_lock_client_end_turn(locks);
@@ -165,7 +165,7 @@ static void send_ask(hf_lock_ask *ask)
 static hf_lock_node *route(hf_lock_ask *ask)
 {
     if (ask->lock != NULL)
-        return hf_lock_nodes_route(ask->lock);
+        return hf_lock_route(ask->lock);
     if (ask->redis != NULL)
         return hf_lock_nodes_at(ask->locks, ask->redis);
     return hf_lock_nodes_find(ask->locks, ask->slot);

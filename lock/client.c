@@ -39,48 +39,6 @@ bool hf_lock_client_in_cluster(const hf_lock_client *locks)
     return !hf_cluster_is_plain(locks->nodes.cluster);
 }
 
-/* ---- lists ---- */
-
-void hf_lock_client_move(hf_lock *lock, hf_lock **list)
-{
-    if (lock->list != NULL) {
-        if (lock->next != NULL)
-            lock->next->prev = lock->prev;
-        if (lock->prev != NULL)
-            lock->prev->next = lock->next;
-        else
-            *lock->list = lock->next;
-    }
-    lock->next = lock->prev = NULL;
-    lock->list = list;
-    if (list == NULL)
-        return;
-    lock->next = *list;
-    if (*list != NULL)
-        (*list)->prev = lock;
-    *list = lock;
-}
-
-void hf_lock_client_background(hf_lock *lock, bool on)
-{
-    if (lock->background != on)
-        hf_run_loop_background(&lock->locks->tasks.run, on ? 1 : -1);
-    lock->background = on;
-}
-
-void hf_lock_client_over(hf_lock *lock)
-{
-    lock->over = true;
-    lock->step = STEP_RELEASE;
-    lock->due_ns = lock->release_until_ns = lock->tell_until_ns = UINT64_MAX;
-    if (lock->in_flight > 0 || atomic_load(&lock->handle.cancel_queued) ||
-        atomic_load(&lock->event_runs))
-        return;
-    hf_lock_client_background(lock, false);
-    hf_lock_client_move(lock, NULL);
-    hf_lock_free(lock);
-}
-
 /* ---- closing ---- */
 
 static void begin_closing(hf_lock_client *locks)

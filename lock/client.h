@@ -40,11 +40,6 @@ void hf_lock_client_pump(hf_lock_client *locks);
 void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node);
 /* Sets the timer again, and continues closing. At the end of every action on the loop. */
 void hf_lock_client_end_turn(hf_lock_client *locks);
-void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
-/* It is given back, and no call waits for that: the loop must run all the same. */
-void hf_lock_client_background(hf_lock *lock, bool on);
-/* Frees it now, or with its last answer. */
-void hf_lock_client_over(hf_lock *lock);
 
 /* ---- for a lock over several servers ---- */
 

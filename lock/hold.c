@@ -12,7 +12,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "lock/acquire.h"
 #include "lock/callback.h"
 #include "lock/client.h"
 #include "lock/guard.h"
@@ -264,7 +263,7 @@ static void note_reading(hf_lock *lock, hf_lease *lease, uint64_t number,
                          hf_lease_note note)
 {
     if (note.clock_ms > 0)
-        hf_acquire_read(lock, number, note.clock_ms, note.redis_ms);
+        hf_lock_note_reading(lock, number, note.clock_ms, note.redis_ms);
     else
         hf_reading_forget(&lock->reading); /* it holds alone */
     if (note.after_ms > 0)

@@ -5,6 +5,8 @@
 
 #include "lock/client.h"
 
+enum { HF_UNHEARD_MS = 250 }; /* a waiting lock that is not listened for asks so often */
+
 /* loop NULL: the watchdog has its own. */
 HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, hf_watch_loop *loop,
                                   char detail[HF_DETAIL_SIZE]);

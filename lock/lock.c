@@ -1,4 +1,5 @@
-/* lock.c - what an acquisition may ask for; making and freeing its handle. */
+/* lock.c - what an acquisition may ask for; making and freeing its handle; what several
+ * steps of a lock do. */
 #include "lock/lock.h"
 
 #include <inttypes.h>
@@ -234,4 +235,81 @@ hf_lock_of hf_lock_of_lock(const hf_lock *lock)
                         .owner = lock->owner,
                         .hold = lock->hold,
                         .simple = lock->simple};
+}
+
+/* ---- what several steps do ---- */
+
+void hf_lock_move(hf_lock *lock, hf_lock **list)
+{
+    if (lock->list != NULL) {
+        if (lock->next != NULL)
+            lock->next->prev = lock->prev;
+        if (lock->prev != NULL)
+            lock->prev->next = lock->next;
+        else
+            *lock->list = lock->next;
+    }
+    lock->next = lock->prev = NULL;
+    lock->list = list;
+    if (list == NULL)
+        return;
+    lock->next = *list;
+    if (*list != NULL)
+        (*list)->prev = lock;
+    *list = lock;
+}
+
+/* Its line's clock is read anew: the new node may have older data. */
+hf_lock_node *hf_lock_route(hf_lock *lock)
+{
+    hf_lock_client *locks = lock->locks;
+    hf_lock_node *old = atomic_load(&lock->node);
+    hf_lock_node *node = hf_lock_nodes_find(locks, lock->slot);
+    if (node == old || node == &locks->nodes.away)
+        return old;
+    hf_lock_confirm_end(lock); /* the new node's replicas have to confirm it */
+    hf_lock_node_begins_epoch(node);
+    if (lock->in_flight == 0)
+        lock->asked = NULL;
+    atomic_store(&lock->node, node);
+    return node;
+}
+
+void hf_lock_confirm_end(hf_lock *lock)
+{
+    if (lock->asks_replicas)
+        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->confirm);
+    lock->asks_replicas = false;
+}
+
+void hf_lock_note_reading(hf_lock *lock, uint64_t number, uint64_t clock_ms,
+                          int64_t redis_ms)
+{
+    unsigned epoch = atomic_load(&atomic_load(&lock->node)->epoch);
+    hf_reading_note(&lock->reading, epoch, number, clock_ms, redis_ms);
+}
+
+bool hf_lock_left_behind(const hf_lock *lock)
+{
+    return lock->may_be_there || lock->in_flight > 0;
+}
+
+void hf_lock_background(hf_lock *lock, bool on)
+{
+    if (lock->background != on)
+        hf_run_loop_background(&lock->locks->tasks.run, on ? 1 : -1);
+    lock->background = on;
+}
+
+void hf_lock_over(hf_lock *lock)
+{
+    lock->over = true;
+    lock->step = STEP_RELEASE;
+    lock->due_ns = lock->release_until_ns = lock->tell_until_ns = UINT64_MAX;
+    if (lock->in_flight > 0 || atomic_load(&lock->handle.cancel_queued) ||
+        atomic_load(&lock->event_runs))
+        return;
+    hf_lock_background(lock, false);
+    hf_lock_move(lock, NULL);
+    hf_lock_free(lock);
 }

@@ -7,6 +7,7 @@
  *   hold.c     while it is held; release.c: its release
  *   notices.c  the watchdog's connections, and messages about held locks
  *   change.c   downgrade, extend, guard; guard.c: the minder of guarded groups
+ *   lock.c     making and freeing a lock; what several steps do
  *   state.c    a holder's calls that need no request
  *   ask.c      one request whose caller waits; lock_admin.c: the calls that use it
  *
@@ -122,6 +123,23 @@ HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts
                                  hf_lock **out, char detail[HF_DETAIL_SIZE]);
 void hf_lock_free(hf_lock *lock);
 hf_lock_of hf_lock_of_lock(const hf_lock *lock);
+
+/* ---- what several steps do ---- */
+
+void hf_lock_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
+/* Brings it to the node of its slot. It stays where it is while none is known. */
+hf_lock_node *hf_lock_route(hf_lock *lock);
+/* No answer of the replicas that it asks counts any more. */
+void hf_lock_confirm_end(hf_lock *lock);
+/* The line's clock was read (hf_reading_note()). */
+void hf_lock_note_reading(hf_lock *lock, uint64_t number, uint64_t clock_ms,
+                          int64_t redis_ms);
+/* A request to acquire was executed and not undone so far, or may have been. */
+bool hf_lock_left_behind(const hf_lock *lock);
+/* It is given back, and no call waits for that: the loop must run all the same. */
+void hf_lock_background(hf_lock *lock, bool on);
+/* Frees it now, or with its last answer. */
+void hf_lock_over(hf_lock *lock);
 
 /* Whether hf_lock_acquire() would take such options: HF_OK or HF_INVALID. Any thread. */
 HF_MUSTCHECK hf_err hf_lock_opts_check(const hf_lock_opts *opts,

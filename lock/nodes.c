@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
-#include "lock/acquire.h"
 #include "lock/ask.h"
 #include "lock/client.h"
 #include "lock/listener.h"
@@ -308,22 +307,6 @@ hf_lock_node *hf_lock_nodes_at(hf_lock_client *locks, hf_server *redis)
     return node_of(locks, hf_server_share(redis));
 }
 
-/* Its line's clock is read anew: the new node may have older data. */
-hf_lock_node *hf_lock_nodes_route(hf_lock *lock)
-{
-    hf_lock_client *locks = lock->locks;
-    hf_lock_node *old = atomic_load(&lock->node);
-    hf_lock_node *node = hf_lock_nodes_find(locks, lock->slot);
-    if (node == old || node == &locks->nodes.away)
-        return old;
-    hf_acquire_confirm_end(lock); /* the new node's replicas have to confirm it */
-    hf_lock_node_begins_epoch(node);
-    if (lock->in_flight == 0)
-        lock->asked = NULL;
-    atomic_store(&lock->node, node);
-    return node;
-}
-
 /* The table has changed, or why the nodes do not tell it. */
 static void on_change(void *arg)
 {
@@ -332,9 +315,9 @@ static void on_change(void *arg)
     if (locks->tasks.ended)
         return;
     for (hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
-        (void)hf_lock_nodes_route(lock);
+        (void)hf_lock_route(lock);
     for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
-        (void)hf_lock_nodes_route(lock);
+        (void)hf_lock_route(lock);
     hf_err err = hf_cluster_status(locks->nodes.cluster, why);
     if (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)
         hf_lock_client_refused(locks, &locks->nodes.away);

@@ -76,8 +76,6 @@ unsigned hf_lock_nodes_slot(const hf_lock_client *locks, const char *prefix, siz
 hf_lock_node *hf_lock_nodes_find(hf_lock_client *locks, unsigned slot);
 /* The same of this server. */
 hf_lock_node *hf_lock_nodes_at(hf_lock_client *locks, hf_server *redis);
-/* Brings a lock to the node of its slot. It stays where it is while none is known. */
-hf_lock_node *hf_lock_nodes_route(hf_lock *lock);
 /* Leaves nodes without slots that none needs, and frees those that both threads have
  * left. */
 void hf_lock_nodes_tidy(hf_lock_client *locks);

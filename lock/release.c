@@ -16,7 +16,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "lock/acquire.h"
 #include "lock/ask.h"
 #include "lock/callback.h"
 #include "lock/client.h"
@@ -63,11 +62,11 @@ static void conclude(hf_lock *lock)
         return; /* hf_release_notes() continues */
     notify(lock, lock->result, lock->left);
     if (lock->left_ms > lock->doubt_ms) {
-        hf_lock_client_over(lock);
+        hf_lock_over(lock);
         return;
     }
     lock->due_ns = hf_lock_node_boot_ns(atomic_load(&lock->node), lock->doubt_ms + 1);
-    hf_lock_client_background(lock, true);
+    hf_lock_background(lock, true);
 }
 
 void hf_release_notes(hf_lock_client *locks)
@@ -75,7 +74,7 @@ void hf_release_notes(hf_lock_client *locks)
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
         if (lock->over)
-            hf_lock_client_over(lock);
+            hf_lock_over(lock);
         else if (lock->answered)
             conclude(lock);
     }
@@ -92,7 +91,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     if (left.now_ms > 0)
         hf_lock_node_clock(lock->asked, left.now_ms, answer->sent_ns);
     if (lock->over) {
-        hf_lock_client_over(lock);
+        hf_lock_over(lock);
     } else if (err == HF_OK) {
         lock->result = assume_lease(lock, left.result);
         lock->left = left.left;
@@ -111,7 +110,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
 
 void hf_release_send(hf_lock *lock)
 {
-    hf_lock_node *node = hf_lock_nodes_route(lock);
+    hf_lock_node *node = hf_lock_route(lock);
     bool rests = hf_boot_ns() < lock->rest_ns;
     /* Else with the answer, or with the next connection. */
     lock->due_ns = rests ? lock->rest_ns : UINT64_MAX;
@@ -136,13 +135,13 @@ void hf_release_drop(hf_lock *lock)
     notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
     lock->in_flight = 0;
     atomic_store(&lock->handle.cancel_queued, false);
-    hf_lock_client_over(lock);
+    hf_lock_over(lock);
 }
 
 void hf_release_answered(hf_lock *lock)
 {
     if (lock->over)
-        hf_lock_client_over(lock);
+        hf_lock_over(lock);
     else
         hf_release_send(lock);
 }
@@ -150,13 +149,13 @@ void hf_release_answered(hf_lock *lock)
 void hf_release_begin(hf_lock *lock)
 {
     uint64_t lease_ns =
-        hf_acquire_left_behind(lock) ? atomic_load(&lock->lease_ms) * HF_MS_NS : 0;
+        hf_lock_left_behind(lock) ? atomic_load(&lock->lease_ms) * HF_MS_NS : 0;
     lock->step = STEP_RELEASE;
     lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
     lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
-    hf_lock_client_move(lock, &lock->locks->active);
-    hf_lock_client_background(lock, lock->on_released == NULL);
+    hf_lock_move(lock, &lock->locks->active);
+    hf_lock_background(lock, lock->on_released == NULL);
     lock->in_flight++; /* it is ours until all is done here */
     hf_ask_released(lock);
     lock->in_flight--;
@@ -179,12 +178,12 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
     if (now_ns >= lock->tell_until_ns &&
         !(lock->patient && atomic_load(&lock->event_runs))) {
         notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
-        hf_lock_client_background(lock, true);
+        hf_lock_background(lock, true);
     }
     if (lock->answered)
         return;
     if (now_ns >= lock->release_until_ns)
-        hf_lock_client_over(lock);
+        hf_lock_over(lock);
     else if (now_ns >= lock->due_ns)
         hf_release_send(lock);
 }

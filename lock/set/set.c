@@ -178,7 +178,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     } else if (err == HF_OK) {
         set->kind->got(m, lock);
     } else {
-        bool left_behind = hf_acquire_left_behind(lock);
+        bool left_behind = hf_lock_left_behind(lock);
         m->result = left_behind ? HF_RELEASE_UNKNOWN : HF_RELEASE_EXPIRED;
         m->may_leave = left_behind || hf_acquire_was_at_fault(lock);
         if (!is_ending(set)) {

@@ -21,7 +21,7 @@ enum { N = 5, LOCKS_MAX = 2 * N, HOUR_MS = 3600000 };
  */
 void hf_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg);
 void hf_hold_renew_now(hf_lock *lock);
-bool hf_acquire_left_behind(const hf_lock *lock);
+bool hf_lock_left_behind(const hf_lock *lock);
 bool hf_acquire_was_at_fault(const hf_lock *lock);
 bool hf_lock_client_in_cluster(const hf_lock_client *locks);
 bool hf_lock_client_is_coming(const hf_lock_client *locks);
@@ -104,7 +104,7 @@ uint64_t hf_lock_fence(const hf_lock *lock)
     return lock->held;
 }
 
-bool hf_acquire_left_behind(const hf_lock *lock)
+bool hf_lock_left_behind(const hf_lock *lock)
 {
     (void)lock;
     return false;
