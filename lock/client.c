@@ -271,12 +271,44 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
     return err;
 }
 
+/* ---- the watchdog's thread ---- */
+
+static void on_watchdog_call(hf_watchdog *watchdog, hf_client *none, uv_loop_t *loop,
+                             void *arg)
+{
+    hf_lock_client *locks = arg;
+    (void)none;
+    hf_lock_nodes_watch(locks, loop);
+    hf_notices_turn(locks, watchdog, loop);
+}
+
+static void on_part_stopped(void *arg)
+{
+    hf_lock_client *locks = arg;
+    if (--locks->stopping == 0)
+        locks->on_stopped(locks->stopped_arg);
+}
+
+static void on_watchdog_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+{
+    hf_lock_client *locks = arg;
+    locks->stopping = 2;
+    locks->on_stopped = closed;
+    locks->stopped_arg = closed_arg;
+    hf_notices_stop(locks, on_part_stopped, locks);
+    hf_lock_nodes_unwatch(locks, on_part_stopped, locks);
+}
+
+/* ---- opening and closing ---- */
+
 /* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
  * here, and finds what is wrong with the options. If this fails it has freed `locks`. */
 static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch,
                     char *detail)
 {
-    hf_err err = hf_hold_start(locks, watch, detail);
+    const hf_watchdog_opts watchdog = {
+        .loop = watch, .on_call = on_watchdog_call, .on_stop = on_watchdog_stop};
+    hf_err err = hf_hold_start(locks, &watchdog, detail);
     if (err == HF_OK)
         err = open_handles(locks, loop, detail);
     if (err != HF_OK) {

@@ -18,6 +18,9 @@ struct hf_lock_client {
     uint32_t connect_timeout_ms, request_timeout_ms;
     hf_listener listener; /* for locks that wait */
     hf_watchdog *watchdog;
+    unsigned stopping; /* on its thread: what it still closes there; then */
+    void (*on_stopped)(void *arg);
+    void *stopped_arg;
     hf_guard guard;
     hf_notices notices; /* for locks that are held */
     char ns[HF_ID_SIZE];

@@ -345,21 +345,17 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- the lease begins and ends ---- */
 
-hf_err hf_hold_start(hf_lock_client *locks, hf_watch_loop *loop,
+hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
                      char detail[HF_DETAIL_SIZE])
 {
-    return hf_watchdog_start(
-        &locks->watchdog,
-        &(hf_watchdog_opts){.request_timeout_ms = locks->request_timeout_ms,
-                            .loop = loop,
-                            .batch_max = BATCH_LEASES,
-                            .suspects = true,
-                            .renew = renew,
-                            .on_call = hf_notices_on_watchdog_call,
-                            .on_stop = hf_notices_stop,
-                            .on_event = on_event,
-                            .arg = locks},
-        detail);
+    hf_watchdog_opts all = *opts;
+    all.request_timeout_ms = locks->request_timeout_ms;
+    all.batch_max = BATCH_LEASES;
+    all.suspects = true;
+    all.renew = renew;
+    all.on_event = on_event;
+    all.arg = locks;
+    return hf_watchdog_start(&locks->watchdog, &all, detail);
 }
 
 void hf_hold_leave(hf_lock *lock)

@@ -7,8 +7,9 @@
 
 enum { HF_UNHEARD_MS = 250 }; /* a waiting lock that is not listened for asks so often */
 
-/* loop NULL: the watchdog has its own. */
-HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, hf_watch_loop *loop,
+/* Starts the client's watchdog. `opts` has its loop, and what else runs on its thread:
+ * on_call and on_stop. */
+HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
                                   char detail[HF_DETAIL_SIZE]);
 /* Of its lease in the watchdog. */
 size_t hf_hold_group(const hf_lock *lock);

@@ -12,10 +12,11 @@
 #include "lock/client.h"
 #include "lock/listener.h"
 #include "lock/lock.h"
-#include "lock/notices.h"
 #include "lock/tasks.h"
 #include "lock/watchdog/watchdog.h"
 #include "redis/plain.h"
+
+enum { OPEN_AGAIN_MS = 1000 };
 
 /* ---- what is known of one ---- */
 
@@ -119,6 +120,140 @@ hf_err hf_lock_node_confirm(hf_lock_node *node, hf_confirm *confirm)
     return HF_OK;
 }
 
+/* ---- the watchdog's connections: for the loop ---- */
+
+static void tell_of(hf_lock_node *node, bool part, uint64_t when_ns)
+{
+    hf_lock_nodes *nodes = &node->locks->nodes;
+    uv_mutex_lock(&nodes->lock);
+    node->part = node->part || part;
+    if (!node->told) {
+        node->told_next = nodes->told;
+        nodes->told = node;
+    }
+    node->told = true;
+    uv_mutex_unlock(&nodes->lock);
+    hf_watchdog_call(node->locks->watchdog, when_ns);
+}
+
+static bool has_been_left(hf_lock_node *node)
+{
+    hf_lock_nodes *nodes = &node->locks->nodes;
+    uv_mutex_lock(&nodes->lock);
+    bool parted = node->parted && !node->told;
+    uv_mutex_unlock(&nodes->lock);
+    return parted;
+}
+
+/* ---- the watchdog's connections: its thread ---- */
+
+static void one_less_watched(hf_lock_nodes *nodes)
+{
+    if (--nodes->n_watched == 0 && nodes->on_unwatched != NULL)
+        nodes->on_unwatched(nodes->unwatched_arg);
+}
+
+/* From here on the loop may free it. */
+static void finish(hf_lock_node *node)
+{
+    hf_lock_client *locks = node->locks;
+    uv_mutex_lock(&locks->nodes.lock);
+    node->parted = true;
+    uv_mutex_unlock(&locks->nodes.lock);
+    if (locks->nodes.on_unwatched == NULL)
+        hf_run_loop_wake(&locks->tasks.run);
+}
+
+static void on_watched_closed(void *arg)
+{
+    hf_lock_node *node = arg;
+    hf_lock_nodes *nodes = &node->locks->nodes;
+    if (--node->watched_open > 0)
+        return;
+    finish(node);
+    one_less_watched(nodes);
+}
+
+/* Of renewals that are under way none is known to have been done. */
+static void leave(hf_lock_node *node)
+{
+    hf_lock_client *locks = node->locks;
+    hf_client *renewer = node->renewer;
+    hf_replicas *confirms = node->confirms;
+    hf_lock_node **at = &locks->nodes.watched;
+    while (*at != NULL && *at != node)
+        at = &(*at)->watched_next;
+    if (*at == NULL) { /* it was never connected */
+        finish(node);
+        return;
+    }
+    *at = node->watched_next;
+    hf_listener_forget(&locks->notices.listener, renewer);
+    node->renewer = NULL;
+    node->confirms = NULL;
+    hf_client_close(renewer, on_watched_closed, node);
+    if (confirms != NULL)
+        hf_replicas_close(confirms, on_watched_closed, node);
+}
+
+/* What happened to its leases in the gap is not known. */
+static void on_renewer(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_lock_node *node = arg;
+    (void)client, (void)detail;
+    hf_lock_node_begins_epoch(node); /* another server's lines count otherwise */
+    if (err == HF_OK)
+        hf_watchdog_verify(node->locks->watchdog);
+    else
+        hf_cluster_doubt(node->locks->nodes.cluster);
+}
+
+static void connect_to(hf_lock_node *node, uv_loop_t *loop)
+{
+    hf_lock_nodes *nodes = &node->locks->nodes;
+    const hf_client_opts opts = {
+        .loop = loop, .redis = node->redis, .on_event = on_renewer, .arg = node};
+    if (hf_client_open(&node->renewer, &opts, NULL) != HF_OK) {
+        tell_of(node, false, hf_boot_ns() + OPEN_AGAIN_MS * HF_MS_NS);
+        return;
+    }
+    node->watched_open = 1;
+    node->watched_next = nodes->watched;
+    nodes->watched = node;
+    nodes->n_watched++;
+}
+
+void hf_lock_nodes_watch(hf_lock_client *locks, uv_loop_t *loop)
+{
+    hf_lock_nodes *nodes = &locks->nodes;
+    uv_mutex_lock(&nodes->lock);
+    hf_lock_node *node = nodes->told, *next;
+    nodes->told = NULL;
+    for (; node != NULL; node = next) {
+        next = node->told_next;
+        node->told = false;
+        bool part = node->part;
+        uv_mutex_unlock(&nodes->lock);
+        if (part)
+            leave(node);
+        else if (node->renewer == NULL)
+            connect_to(node, loop);
+        uv_mutex_lock(&nodes->lock);
+    }
+    uv_mutex_unlock(&nodes->lock);
+}
+
+void hf_lock_nodes_unwatch(hf_lock_client *locks, void (*cb)(void *arg), void *arg)
+{
+    hf_lock_nodes *nodes = &locks->nodes;
+    nodes->on_unwatched = cb;
+    nodes->unwatched_arg = arg;
+    nodes->n_watched++; /* until all are being closed */
+    while (nodes->watched != NULL)
+        leave(nodes->watched);
+    one_less_watched(nodes);
+}
+
 /* ---- a node comes ---- */
 
 static void on_redis_time(const hf_answer *answer, void *arg)
@@ -177,7 +312,7 @@ static hf_err open_node(hf_lock_client *locks, hf_server *redis, hf_lock_node **
     node->open = 1;
     node->next = nodes->first;
     nodes->first = node;
-    hf_notices_connect(node);
+    tell_of(node, false, hf_boot_ns());
     *out = node;
     return HF_OK;
 }
@@ -195,7 +330,7 @@ static void reap(hf_lock_client *locks)
 {
     for (hf_lock_node **at = &locks->nodes.parting; *at != NULL;) {
         hf_lock_node *node = *at;
-        if (node->open > 0 || !hf_notices_has_left(node)) {
+        if (node->open > 0 || !has_been_left(node)) {
             at = &node->next;
             continue;
         }
@@ -261,7 +396,7 @@ static void sweep(hf_lock_client *locks)
         node->next = nodes->parting;
         nodes->parting = node;
         disconnect(node);
-        hf_notices_leave(node);
+        tell_of(node, true, hf_boot_ns());
     }
 }
 
@@ -335,7 +470,12 @@ hf_err hf_lock_nodes_init(hf_lock_client *locks, const hf_server_opts *opts,
     hf_lock_nodes *nodes = &locks->nodes;
     nodes->away.locks = locks;
     nodes->home = &nodes->away;
-    return hf_cluster_open(&nodes->cluster, opts, detail);
+    if (uv_mutex_init(&nodes->lock) != 0)
+        return HF_SYSTEM;
+    hf_err err = hf_cluster_open(&nodes->cluster, opts, detail);
+    if (err != HF_OK)
+        uv_mutex_destroy(&nodes->lock);
+    return err;
 }
 
 /* In a cluster there is always work for which no caller waits: held locks move. */
@@ -386,6 +526,9 @@ static void free_all(hf_lock_node *node)
 
 void hf_lock_nodes_free(hf_lock_client *locks)
 {
+    if (locks->nodes.cluster == NULL)
+        return;
+    uv_mutex_destroy(&locks->nodes.lock);
     free_all(locks->nodes.first);
     free_all(locks->nodes.parting);
     hf_cluster_unshare(locks->nodes.cluster);

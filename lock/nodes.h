@@ -7,9 +7,9 @@
  * lock goes to its new node, held or not. A node that has no slots any more is closed
  * when no lock needs it. What is under way at the old node is answered there.
  *
- * The loop opens and closes nodes. The watchdog's thread (notices.c) has connections of
- * its own to each, which it opens and closes when it is told; a node is freed when both
- * are done with it. Belongs to the loop, but for what is said below. */
+ * The loop opens and closes nodes. The watchdog's thread has connections of its own to
+ * each, which it opens and closes when the loop tells it of the node; a node is freed
+ * when both are done with it. Belongs to the loop, but for what is said below. */
 #ifndef HF_LOCK_NODES_H
 #define HF_LOCK_NODES_H
 
@@ -37,13 +37,13 @@ struct hf_lock_node {
     atomic_uint epoch;       /* another one at each connection that came or went */
 
     /* the watchdog's thread */
-    hf_lock_node *watched_next; /* in notices->watched */
+    hf_lock_node *watched_next; /* in nodes->watched */
     hf_client *renewer;
     hf_replicas *confirms; /* renewals; NULL: none were needed so far */
     unsigned watched_open; /* of the two */
 
-    /* under the lock of notices */
-    hf_lock_node *told_next; /* in notices->told */
+    /* under the lock of nodes */
+    hf_lock_node *told_next; /* in nodes->told */
     bool told;               /* it is there */
     bool part, parted;       /* the watchdog's connections have to be closed; they are */
 };
@@ -54,6 +54,16 @@ typedef struct hf_lock_nodes {
     hf_lock_node *home; /* of a new lock: the one node of a plain URL, or `away` */
     hf_lock_node *first, *parting;
     atomic_uint epochs;
+
+    uv_mutex_t lock;
+    hf_lock_node
+        *told; /* under lock: to be connected by the watchdog's thread, or left */
+
+    /* the watchdog's thread */
+    hf_lock_node *watched;           /* it has connections to these */
+    unsigned n_watched;              /* and others, which it is closing */
+    void (*on_unwatched)(void *arg); /* not NULL: it closes all of them */
+    void *unwatched_arg;
 } hf_lock_nodes;
 
 /* What hf_cluster_open() gives. Nothing is connected. */
@@ -69,6 +79,12 @@ size_t hf_lock_nodes_handles(const hf_lock_client *locks);
 void hf_lock_nodes_close(hf_lock_client *locks);
 /* Nothing uses them any more. */
 void hf_lock_nodes_free(hf_lock_client *locks);
+
+/* On the watchdog's thread, when it calls its user: connects to the nodes that it was
+ * told of, or leaves them. */
+void hf_lock_nodes_watch(hf_lock_client *locks, uv_loop_t *loop);
+/* The same, at its end: leaves all of them, and calls cb when that is done. */
+void hf_lock_nodes_unwatch(hf_lock_client *locks, void (*cb)(void *arg), void *arg);
 
 /* The slot of a lock whose keys begin so; 0 without a cluster. */
 unsigned hf_lock_nodes_slot(const hf_lock_client *locks, const char *prefix, size_t len);

@@ -1,14 +1,11 @@
-/* notices.c - the watchdog's connections: to renew at each node, and to listen for
- * messages about locks that are held.
+/* notices.c - see notices.h.
  *
- * Messages: a listener (listener.h) for locks that are held for longer than a moment, on
- * inboxes of their own. A lock that is released within that moment only costs its place
- * in a list, and a message that comes meanwhile stays in its inbox. A message only says
- * that a renewal has news, so the lock is renewed at once. The lists are under `lock`. A
- * lock is in one of them from the grant until just before its lease is dropped, so every
- * lease found there is alive.
- *
- * Nodes: the loop tells of each that it opens or closes, in the list `told`. */
+ * A listener (listener.h) serves locks that are held for longer than a moment, on inboxes
+ * of their own. A lock that is released within that moment only costs its place in a
+ * list, and a message that comes meanwhile stays in its inbox. A message only says that a
+ * renewal has news, so the lock is renewed at once. The lists are under `lock`. A lock is
+ * in one of them from the grant until just before its lease is dropped, so every lease
+ * found there is alive. */
 #include "lock/notices.h"
 
 #include <stdio.h>
@@ -25,12 +22,11 @@
 
 enum {
     MOMENT_MS = 100,
-    OPEN_AGAIN_MS = 1000,
     UNKNOWN_MS =
         60000 /* how long a message may belong to a grant that is not known yet */
 };
 
-/* ---- messages: the lists, under lock ---- */
+/* ---- the lists, under lock ---- */
 
 static hf_listener_tag tag_of(const hf_lock *lock)
 {
@@ -89,7 +85,7 @@ static hf_lock *find_hold(const hf_notices_list *list, const char *hold, size_t 
     return lock;
 }
 
-/* ---- messages: any thread ---- */
+/* ---- any thread ---- */
 
 void hf_notices_begin(hf_lock *lock)
 {
@@ -114,7 +110,7 @@ void hf_notices_end(hf_lock *lock)
     uv_mutex_unlock(&notices->lock);
 }
 
-/* ---- messages: the watchdog's thread ---- */
+/* ---- the watchdog's thread ---- */
 
 static void choose(hf_listener *listener)
 {
@@ -165,7 +161,7 @@ static void on_doubt(hf_listener *listener)
 static void on_turn(hf_listener *listener)
 {
     const hf_notices *notices = listener->arg;
-    if (notices->closed != NULL)
+    if (listener->on_closed != NULL)
         return;
     hf_listener_listen(listener);
     uint64_t due_ns = hf_listener_due_ns(listener);
@@ -193,155 +189,12 @@ static void grow_old(hf_notices *notices, uint64_t now_ns)
         hf_watchdog_call(notices->watchdog, next_ns);
 }
 
-/* ---- the nodes: the watchdog's thread ---- */
-
-static void on_closed(void *arg)
+void hf_notices_turn(hf_lock_client *locks, hf_watchdog *watchdog, uv_loop_t *loop)
 {
-    hf_notices *notices = arg;
-    if (--notices->closing == 0)
-        notices->closed(notices->closed_arg);
-}
-
-/* From here on the loop may free it. */
-static void finish(hf_lock_node *node)
-{
-    hf_lock_client *locks = node->locks;
-    uv_mutex_lock(&locks->notices.lock);
-    node->parted = true;
-    uv_mutex_unlock(&locks->notices.lock);
-    if (locks->notices.closed == NULL)
-        hf_run_loop_wake(&locks->tasks.run);
-}
-
-static void on_part_closed(void *arg)
-{
-    hf_lock_node *node = arg;
-    hf_notices *notices = &node->locks->notices;
-    if (--node->watched_open > 0)
-        return;
-    finish(node);
-    notices->n_watched--;
-    if (notices->closed != NULL)
-        on_closed(notices);
-}
-
-/* Of renewals that are under way none is known to have been done. */
-static void leave(hf_lock_node *node)
-{
-    hf_notices *notices = &node->locks->notices;
-    hf_client *renewer = node->renewer;
-    hf_replicas *confirms = node->confirms;
-    hf_lock_node **at = &notices->watched;
-    while (*at != NULL && *at != node)
-        at = &(*at)->watched_next;
-    if (*at == NULL) { /* it was never connected */
-        finish(node);
-        return;
-    }
-    *at = node->watched_next;
-    hf_listener_forget(&notices->listener, renewer);
-    node->renewer = NULL;
-    node->confirms = NULL;
-    hf_client_close(renewer, on_part_closed, node);
-    if (confirms != NULL)
-        hf_replicas_close(confirms, on_part_closed, node);
-}
-
-/* What happened to its leases in the gap is not known. */
-static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
-{
-    hf_lock_node *node = arg;
-    (void)client, (void)detail;
-    hf_lock_node_begins_epoch(node); /* another server's lines count otherwise */
-    if (err == HF_OK)
-        hf_watchdog_verify(node->locks->notices.watchdog);
-    else
-        hf_cluster_doubt(node->locks->nodes.cluster);
-}
-
-static void tell_of(hf_lock_node *node, bool part, uint64_t when_ns)
-{
-    hf_notices *notices = &node->locks->notices;
-    uv_mutex_lock(&notices->lock);
-    node->part = node->part || part;
-    if (!node->told) {
-        node->told_next = notices->told;
-        notices->told = node;
-    }
-    node->told = true;
-    uv_mutex_unlock(&notices->lock);
-    hf_watchdog_call(node->locks->watchdog, when_ns);
-}
-
-static void connect_to(hf_lock_node *node)
-{
-    hf_notices *notices = &node->locks->notices;
-    const hf_client_opts opts = {.loop = notices->listener.loop,
-                                 .redis = node->redis,
-                                 .on_event = on_client,
-                                 .arg = node};
-    if (hf_client_open(&node->renewer, &opts, NULL) != HF_OK) {
-        tell_of(node, false, hf_boot_ns() + OPEN_AGAIN_MS * HF_MS_NS);
-        return;
-    }
-    node->watched_open = 1;
-    node->watched_next = notices->watched;
-    notices->watched = node;
-    notices->n_watched++;
-}
-
-static void take_told(hf_notices *notices)
-{
-    uv_mutex_lock(&notices->lock);
-    hf_lock_node *node = notices->told, *next;
-    notices->told = NULL;
-    for (; node != NULL; node = next) {
-        next = node->told_next;
-        node->told = false;
-        bool part = node->part;
-        uv_mutex_unlock(&notices->lock);
-        if (part)
-            leave(node);
-        else if (node->renewer == NULL)
-            connect_to(node);
-        uv_mutex_lock(&notices->lock);
-    }
-    uv_mutex_unlock(&notices->lock);
-}
-
-/* ---- the nodes: for the loop ---- */
-
-void hf_notices_connect(hf_lock_node *node)
-{
-    tell_of(node, false, hf_boot_ns());
-}
-
-void hf_notices_leave(hf_lock_node *node)
-{
-    tell_of(node, true, hf_boot_ns());
-}
-
-bool hf_notices_has_left(hf_lock_node *node)
-{
-    hf_notices *notices = &node->locks->notices;
-    uv_mutex_lock(&notices->lock);
-    bool parted = node->parted && !node->told;
-    uv_mutex_unlock(&notices->lock);
-    return parted;
-}
-
-/* ---- the watchdog's calls ---- */
-
-void hf_notices_on_watchdog_call(hf_watchdog *watchdog, hf_client *none, uv_loop_t *loop,
-                                 void *arg)
-{
-    hf_lock_client *locks = arg;
     hf_notices *notices = &locks->notices;
     uint64_t changes = hf_cluster_changes(locks->nodes.cluster);
-    (void)none;
     notices->watchdog = watchdog;
     notices->listener.loop = loop;
-    take_told(notices);
     grow_old(notices, hf_boot_ns());
     notices->wants = notices->wants || notices->changes != changes;
     notices->changes = changes;
@@ -349,19 +202,12 @@ void hf_notices_on_watchdog_call(hf_watchdog *watchdog, hf_client *none, uv_loop
         on_turn(&notices->listener);
 }
 
-void hf_notices_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+void hf_notices_stop(hf_lock_client *locks, void (*cb)(void *arg), void *arg)
 {
-    hf_lock_client *locks = arg;
-    hf_notices *notices = &locks->notices;
-    notices->closing = notices->n_watched + 1;
-    notices->closed = closed;
-    notices->closed_arg = closed_arg;
-    while (notices->watched != NULL)
-        leave(notices->watched);
-    hf_listener_close(&notices->listener, on_closed, notices);
+    hf_listener_close(&locks->notices.listener, cb, arg);
 }
 
-/* ---- messages: life ---- */
+/* ---- life ---- */
 
 hf_err hf_notices_init(hf_lock_client *locks)
 {
