@@ -10,7 +10,7 @@
  *   WAIT      it stands in the line of a fair lock
  *   CONFIRM   granted; replicas are asked
  *   HELD      hold.c looks after it
- *   RELEASE   hold.c gives it back
+ *   RELEASE   release.c gives it back
  *
  * A waiting lock learns of its grant by a message in the client's inbox, where one
  * connection blocks for all tags (listener.h), or by its next renewal, which always tells
@@ -216,7 +216,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
         hf_acquire_confirm_send(lock);
     else
         hf_acquire_fail(lock, err == HF_UNCONFIRMED ? HF_MISCONF : err, detail);
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 static void ask_replicas(hf_lock *lock)
@@ -271,7 +271,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     else
         hf_acquire_fail(lock, err,
                         err == answer->err ? answer->detail : hf_err_text(err));
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 void hf_acquire_confirm_send(hf_lock *lock)
@@ -468,7 +468,7 @@ static void on_turn(hf_listener *listener)
 {
     hf_lock_client *locks = listener->arg;
     hf_acquire_grants_listen(locks);
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 /* ---- listening ---- */
@@ -571,7 +571,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
     } else {
         again(lock, err, moved, answer->detail);
     }
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 void hf_acquire_send(hf_lock *lock)

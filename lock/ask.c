@@ -10,7 +10,6 @@
 #include "lock/client.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
-#include "lock/release.h"
 #include "lock/tasks.h"
 #include "redis/send.h"
 
@@ -42,18 +41,19 @@ static void end(hf_lock_ask *ask, hf_err err, const char *detail)
     ask->err = err;
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
     unlink_ask(ask);
+    hf_lock_client *locks = ask->locks;
     hf_lock *lock = ask->lock;
     if (owes(ask))
-        hf_tasks_pay(&ask->locks->tasks);
+        hf_tasks_pay(&locks->tasks);
     if (ask->waiter != NULL)
-        hf_run_loop_done(&ask->locks->tasks.run, ask->waiter);
+        hf_run_loop_done(&locks->tasks.run, ask->waiter);
     else
         ask->on_end(ask);
     if (lock == NULL)
         return;
     lock->in_flight--;
     if (lock->step == STEP_RELEASE)
-        hf_release_answered(lock);
+        locks->on_asked(lock);
 }
 
 void hf_ask_released(const hf_lock *lock)
@@ -93,7 +93,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     if (err == HF_OK && hf_lock_route(ask->lock) != ask->node)
         err = HF_UNSURE;
     conclude(ask, err, detail);
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 /* False: it has to be confirmed, and is not yet. */
@@ -144,7 +144,7 @@ static void on_answer(const hf_answer *answer, void *arg)
                   err == HF_NOSCRIPT || moved ? now_ns : now_ns + RETRY_MS * HF_MS_NS);
     else if (err != HF_OK || is_confirmed(ask))
         conclude(ask, err, answer->detail);
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 static void send_ask(hf_lock_ask *ask)

@@ -73,25 +73,6 @@ static bool is_drained(const hf_lock_client *locks, uint64_t now_ns)
 
 /* ---- the timer ---- */
 
-static void on_time(void *arg)
-{
-    hf_lock_client *locks = arg;
-    uint64_t now_ns = hf_boot_ns();
-    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
-        next = lock->next;
-        if (lock->step == STEP_RELEASE)
-            hf_release_time(lock, now_ns);
-        else
-            hf_acquire_time(lock, now_ns);
-    }
-    hf_ask_pump(locks, now_ns);
-    if (now_ns >= hf_acquire_grants_due_ns(locks))
-        hf_acquire_grants_listen(locks);
-    hf_lock_client_end_turn(locks);
-}
-
-static void close_handles(hf_lock_client *locks);
-
 static uint64_t first_due_ns(hf_lock_client *locks)
 {
     uint64_t first_ns = hf_ask_due_ns(locks);
@@ -108,8 +89,12 @@ static uint64_t first_due_ns(hf_lock_client *locks)
     return first_ns;
 }
 
-void hf_lock_client_end_turn(hf_lock_client *locks)
+static void close_handles(hf_lock_client *locks);
+
+/* Sets the timer again, and continues closing. */
+static void on_turned(void *arg)
 {
+    hf_lock_client *locks = arg;
     uint64_t now_ns = hf_boot_ns();
     if (locks->tasks.ended)
         return;
@@ -124,6 +109,23 @@ void hf_lock_client_end_turn(hf_lock_client *locks)
         hf_tasks_set_timer(&locks->tasks, first_due_ns(locks));
 }
 
+static void on_time(void *arg)
+{
+    hf_lock_client *locks = arg;
+    uint64_t now_ns = hf_boot_ns();
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->step == STEP_RELEASE)
+            hf_release_time(lock, now_ns);
+        else
+            hf_acquire_time(lock, now_ns);
+    }
+    hf_ask_pump(locks, now_ns);
+    if (now_ns >= hf_acquire_grants_due_ns(locks))
+        hf_acquire_grants_listen(locks);
+    on_turned(locks);
+}
+
 /* ---- work ---- */
 
 static void submit(void *arg)
@@ -134,7 +136,7 @@ static void submit(void *arg)
     hf_lock_nodes_tidy(locks);
     hf_acquire_grants_notes(locks);
     hf_release_notes(locks);
-    hf_lock_client_end_turn(locks);
+    on_turned(locks);
 }
 
 static void flush(void *arg)
@@ -160,7 +162,7 @@ static bool expects(void *arg)
 /* ---- the nodes ---- */
 
 /* From the oldest on: the first task gets the first place in the line. */
-void hf_lock_client_pump(hf_lock_client *locks)
+static void on_ready(hf_lock_client *locks)
 {
     hf_lock *lock = locks->active, *newer;
     while (lock != NULL && lock->next != NULL)
@@ -179,7 +181,7 @@ void hf_lock_client_pump(hf_lock_client *locks)
 }
 
 /* Locks that wait in line, or are held, go on. */
-void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node)
+static void on_refused(hf_lock_client *locks, const hf_lock_node *node)
 {
     char why[HF_DETAIL_SIZE];
     hf_err err = hf_lock_node_status(node, why);
@@ -191,6 +193,45 @@ void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node)
     }
     hf_ask_end_all(locks, node, err, why);
 }
+
+static void on_change(void *arg)
+{
+    hf_lock_client *locks = arg;
+    char why[HF_DETAIL_SIZE];
+    if (locks->tasks.ended)
+        return;
+    for (hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
+        (void)hf_lock_route(lock);
+    for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
+        (void)hf_lock_route(lock);
+    hf_err err = hf_cluster_status(locks->nodes.cluster, why);
+    if (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)
+        on_refused(locks, &locks->nodes.away);
+    on_ready(locks);
+    hf_lock_nodes_tidy(locks);
+    hf_watchdog_call(locks->watchdog, hf_boot_ns()); /* to listen elsewhere */
+    on_turned(locks);
+}
+
+static bool is_at(const hf_lock *lock, const hf_lock_node *node)
+{
+    for (; lock != NULL; lock = lock->next)
+        if (atomic_load(&lock->node) == node || lock->asked == node)
+            return true;
+    return false;
+}
+
+static bool needs(const hf_lock_client *locks, const hf_lock_node *node)
+{
+    if (is_at(locks->active, node) || is_at(locks->resting, node))
+        return true;
+    for (const hf_lock_ask *ask = locks->asks; ask != NULL; ask = ask->next)
+        if (ask->node == node)
+            return true;
+    return false;
+}
+
+static const hf_lock_nodes_hooks of_nodes = {on_ready, on_refused, on_change, needs};
 
 /* ---- life ---- */
 
@@ -222,10 +263,11 @@ static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
 {
     locks->on_event = o->on_event;
     locks->arg = o->arg;
+    locks->on_asked = hf_release_answered;
     (void)snprintf(locks->ns, sizeof locks->ns, "%s", server->ns);
     locks->connect_timeout_ms = server->connect_timeout_ms;
     locks->request_timeout_ms = server->request_timeout_ms;
-    hf_err err = hf_lock_nodes_init(locks, server, detail);
+    hf_err err = hf_lock_nodes_init(locks, &of_nodes, server, detail);
     if (err == HF_OK)
         err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
     return err == HF_OK ? set_id(locks) : err;
@@ -257,7 +299,7 @@ static void on_gone(void *arg)
 }
 
 static const hf_tasks_hooks hooks = {
-    {submit, flush, expects}, on_time, on_gone, free_parts};
+    {submit, flush, expects}, on_time, on_turned, on_gone, free_parts};
 
 static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 {

@@ -33,16 +33,11 @@ struct hf_lock_client {
     hf_lock *active;  /* there is something to do or to wait for */
     hf_lock *resting; /* held */
     struct hf_lock_ask *asks;
+    void (*on_asked)(
+        hf_lock *lock); /* a call about it has ended, and it is being released */
     bool closing;
     uint64_t close_until_ns;
 };
-
-/* A node is ready, or serves more: sends what waits for that. */
-void hf_lock_client_pump(hf_lock_client *locks);
-/* A node refuses this client, so waiting would not help. */
-void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node);
-/* Sets the timer again, and continues closing. At the end of every action on the loop. */
-void hf_lock_client_end_turn(hf_lock_client *locks);
 
 /* ---- for a lock over several servers ---- */
 

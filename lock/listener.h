@@ -1,6 +1,6 @@
 /* listener.h - receives messages: connections that block on a client's inboxes, one inbox
  * for each tag. There are two listeners: for waiting locks (acquire.c), on the
- * client's loop, and for held locks (hold.c), on the watchdog's loop.
+ * client's loop, and for held locks (notices.c), on the watchdog's loop.
  *
  * A connection, with the inboxes that it blocks on, is a wait. One request names all tags
  * of a Redis, but only those of one slot in a cluster: there each slot has a wait, up to

@@ -2,10 +2,10 @@
  * release; making and freeing it.
  *
  *   client.c   a client's life; tasks.c: its loop, and work that is submitted
- *   nodes.c    its connections; which Redis has a lock
+ *   nodes.c    its connections, of both threads; which Redis has a lock
  *   acquire.c  from the call that acquires a lock to HELD, or to its end
  *   hold.c     while it is held; release.c: its release
- *   notices.c  the watchdog's connections, and messages about held locks
+ *   notices.c  messages about held locks
  *   change.c   downgrade, extend, guard; guard.c: the minder of guarded groups
  *   lock.c     making and freeing a lock; what several steps do
  *   state.c    a holder's calls that need no request

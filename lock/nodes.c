@@ -1,4 +1,4 @@
-/* nodes.c - see node.h. */
+/* nodes.c - see nodes.h. */
 #include "lock/nodes.h"
 
 #include <stdio.h>
@@ -8,10 +8,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
-#include "lock/ask.h"
 #include "lock/client.h"
 #include "lock/listener.h"
-#include "lock/lock.h"
 #include "lock/tasks.h"
 #include "lock/watchdog/watchdog.h"
 #include "redis/plain.h"
@@ -262,9 +260,9 @@ static void on_redis_time(const hf_answer *answer, void *arg)
     int64_t now_ms;
     if (hf_plain_time_read(answer, &now_ms) == HF_OK) {
         hf_lock_node_clock(node, now_ms, answer->sent_ns);
-        hf_lock_client_pump(node->locks);
+        node->locks->nodes.hooks->on_ready(node->locks);
     }
-    hf_lock_client_end_turn(node->locks);
+    hf_tasks_turned(&node->locks->tasks);
 }
 
 /* The next connection may lead to another server: its time is asked for first. */
@@ -281,8 +279,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     if (err == HF_OK && hf_plain_time(client, on_redis_time, node) != HF_OK)
         hf_client_reset(client);
     if (hf_client_is_refused(client))
-        hf_lock_client_refused(node->locks, node);
-    hf_lock_client_end_turn(node->locks);
+        node->locks->nodes.hooks->on_refused(node->locks, node);
+    hf_tasks_turned(&node->locks->tasks);
 }
 
 /* Takes the server over, also after a failure. */
@@ -362,25 +360,6 @@ static void disconnect(hf_lock_node *node)
     hf_client_close(client, on_part_closed, node);
 }
 
-static bool is_at(const hf_lock *lock, const hf_lock_node *node)
-{
-    for (; lock != NULL; lock = lock->next)
-        if (atomic_load(&lock->node) == node || lock->asked == node)
-            return true;
-    return false;
-}
-
-static bool is_needed(const hf_lock_client *locks, const hf_lock_node *node)
-{
-    if (hf_client_in_flight(node->client) > 0 || is_at(locks->active, node) ||
-        is_at(locks->resting, node))
-        return true;
-    for (const hf_lock_ask *ask = locks->asks; ask != NULL; ask = ask->next)
-        if (ask->node == node)
-            return true;
-    return false;
-}
-
 /* Closes those that have no slots any more, once no lock and no call needs them. While
  * the nodes disagree a lock goes back and forth: it must find their connections again. */
 static void sweep(hf_lock_client *locks)
@@ -388,7 +367,8 @@ static void sweep(hf_lock_client *locks)
     hf_lock_nodes *nodes = &locks->nodes;
     for (hf_lock_node **at = &nodes->first; *at != NULL;) {
         hf_lock_node *node = *at;
-        if (hf_cluster_has_slots(nodes->cluster, node->redis) || is_needed(locks, node)) {
+        if (hf_cluster_has_slots(nodes->cluster, node->redis) ||
+            hf_client_in_flight(node->client) > 0 || nodes->hooks->needs(locks, node)) {
             at = &node->next;
             continue;
         }
@@ -442,32 +422,13 @@ hf_lock_node *hf_lock_nodes_at(hf_lock_client *locks, hf_server *redis)
     return node_of(locks, hf_server_share(redis));
 }
 
-/* The table has changed, or why the nodes do not tell it. */
-static void on_change(void *arg)
-{
-    hf_lock_client *locks = arg;
-    char why[HF_DETAIL_SIZE];
-    if (locks->tasks.ended)
-        return;
-    for (hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
-        (void)hf_lock_route(lock);
-    for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
-        (void)hf_lock_route(lock);
-    hf_err err = hf_cluster_status(locks->nodes.cluster, why);
-    if (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)
-        hf_lock_client_refused(locks, &locks->nodes.away);
-    hf_lock_client_pump(locks);
-    hf_lock_nodes_tidy(locks);
-    hf_watchdog_call(locks->watchdog, hf_boot_ns()); /* to listen elsewhere */
-    hf_lock_client_end_turn(locks);
-}
-
 /* ---- life ---- */
 
-hf_err hf_lock_nodes_init(hf_lock_client *locks, const hf_server_opts *opts,
-                          char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_nodes_init(hf_lock_client *locks, const hf_lock_nodes_hooks *hooks,
+                          const hf_server_opts *opts, char detail[HF_DETAIL_SIZE])
 {
     hf_lock_nodes *nodes = &locks->nodes;
+    nodes->hooks = hooks;
     nodes->away.locks = locks;
     nodes->home = &nodes->away;
     if (uv_mutex_init(&nodes->lock) != 0)
@@ -488,7 +449,8 @@ hf_err hf_lock_nodes_open(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
         err = open_node(locks, hf_cluster_server(cluster, 0), &nodes->home, detail);
     } else {
         hf_run_loop_background(&locks->tasks.run, 1);
-        err = hf_cluster_watch(cluster, locks->tasks.run.uv, on_change, locks);
+        err = hf_cluster_watch(cluster, locks->tasks.run.uv, nodes->hooks->on_change,
+                               locks);
         if (err != HF_OK)
             (void)hf_say_err(detail, err);
     }

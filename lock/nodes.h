@@ -48,7 +48,20 @@ struct hf_lock_node {
     bool part, parted;       /* the watchdog's connections have to be closed; they are */
 };
 
+/* What the nodes ask of their client, and tell it, on its loop. */
+typedef struct hf_lock_nodes_hooks {
+    /* A node is ready: what waits for it can be sent. */
+    void (*on_ready)(hf_lock_client *locks);
+    /* The node refuses this client: waiting would not help. */
+    void (*on_refused)(hf_lock_client *locks, const hf_lock_node *node);
+    /* The table of slots has changed, or why the nodes do not tell it. */
+    void (*on_change)(void *locks);
+    /* Whether a lock or a call needs the node. */
+    bool (*needs)(const hf_lock_client *locks, const hf_lock_node *node);
+} hf_lock_nodes_hooks;
+
 typedef struct hf_lock_nodes {
+    const hf_lock_nodes_hooks *hooks;
     hf_cluster *cluster;
     hf_lock_node away;
     hf_lock_node *home; /* of a new lock: the one node of a plain URL, or `away` */
@@ -67,7 +80,9 @@ typedef struct hf_lock_nodes {
 } hf_lock_nodes;
 
 /* What hf_cluster_open() gives. Nothing is connected. */
-HF_MUSTCHECK hf_err hf_lock_nodes_init(hf_lock_client *locks, const hf_server_opts *opts,
+HF_MUSTCHECK hf_err hf_lock_nodes_init(hf_lock_client *locks,
+                                       const hf_lock_nodes_hooks *hooks,
+                                       const hf_server_opts *opts,
                                        char detail[HF_DETAIL_SIZE]);
 /* On the client's loop, once the watchdog runs. After a failure nothing is on the loop.
  */

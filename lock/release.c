@@ -105,7 +105,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
         if (err == HF_MOVED || err == HF_UNSERVED)
             lock->rest_ns = lock->due_ns;
     }
-    hf_lock_client_end_turn(locks);
+    hf_tasks_turned(&locks->tasks);
 }
 
 void hf_release_send(hf_lock *lock)

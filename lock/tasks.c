@@ -158,6 +158,11 @@ void hf_tasks_pay(hf_tasks *tasks)
     hf_run_loop_tell(&tasks->run); /* a callback may take its time */
 }
 
+void hf_tasks_turned(hf_tasks *tasks)
+{
+    tasks->hooks->on_turned(tasks->run.arg);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     const hf_tasks *tasks = timer->data;

@@ -25,8 +25,9 @@ typedef struct hf_task {
 typedef struct hf_tasks_hooks {
     hf_run_hooks run; /* `submit` calls hf_tasks_run() */
     void (*on_time)(void *arg);
-    void (*on_gone)(void *arg); /* on the loop: all of it is closed; may be NULL */
-    void (*free)(void *arg);    /* the last call */
+    void (*on_turned)(void *arg); /* of hf_tasks_turned(); NULL: it is not called */
+    void (*on_gone)(void *arg);   /* on the loop: all of it is closed; may be NULL */
+    void (*free)(void *arg);      /* the last call */
 } hf_tasks_hooks;
 
 typedef struct hf_tasks {
@@ -76,6 +77,9 @@ bool hf_tasks_run(hf_tasks *tasks);
 /* On the loop: a callback that was owed is about to be called, or never will be. */
 void hf_tasks_pay(hf_tasks *tasks);
 
+/* On the loop: at the end of every action there that may change what is due. Calls
+ * on_turned. */
+void hf_tasks_turned(hf_tasks *tasks);
 /* On the loop: on_time is called at due_ns, or not at all (UINT64_MAX). */
 void hf_tasks_set_timer(hf_tasks *tasks, uint64_t due_ns);
 

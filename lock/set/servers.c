@@ -75,7 +75,7 @@ static void submit(void *arg)
 
 /* ---- the end ---- */
 
-static const hf_tasks_hooks hooks = {{submit, NULL, NULL}, on_time, NULL, free};
+static const hf_tasks_hooks hooks = {{submit, NULL, NULL}, on_time, NULL, NULL, free};
 
 void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void *arg)
 {

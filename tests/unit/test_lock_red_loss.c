@@ -208,7 +208,7 @@ static int begin(void **state)
 {
     const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .name = "n",
                                   .on_event = on_event};
-    static const hf_tasks_hooks hooks = {{NULL, NULL, NULL}, NULL, NULL, NULL};
+    static const hf_tasks_hooks hooks = {{NULL, NULL, NULL}, NULL, NULL, NULL, NULL};
     (void)state;
     servers = (hf_lock_servers){.n = N};
     n_locks = acquired = told_lost = 0;
