@@ -25,7 +25,7 @@ typedef struct hf_task {
 typedef struct hf_tasks_hooks {
     hf_run_hooks run; /* `submit` calls hf_tasks_run() */
     void (*on_time)(void *arg);
-    void (*on_turned)(void *arg); /* of hf_tasks_turned(); NULL: it is not called */
+    void (*on_turned)(void *arg); /* of hf_tasks_turned() */
     void (*on_gone)(void *arg);   /* on the loop: all of it is closed; may be NULL */
     void (*free)(void *arg);      /* the last call */
 } hf_tasks_hooks;

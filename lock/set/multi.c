@@ -4,8 +4,6 @@
  * a waiter holds only earlier stations, so no circle of waiters can form. All locks of
  * one station are taken in one step, by one member; two of them would wait for each other
  * inside the station's lines. */
-#include "lock/set/multi.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,7 @@
 #include "lock/lock.h"
 #include "lock/names.h"
 #include "lock/set/set.h"
+#include "lock/tasks.h"
 
 /* ---- the order ---- */
 
@@ -244,8 +243,8 @@ static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
     return err;
 }
 
-hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *theirs,
-                     hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+static hf_err make_of(hf_lock_servers *servers, const hf_multilock_opts *theirs,
+                      hf_lock_set **out, char detail[HF_DETAIL_SIZE])
 {
     hf_multilock_opts o;
     void *copy = NULL;
@@ -260,4 +259,23 @@ hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *theirs,
         err = make(servers, &o, out, detail);
     free(copy);
     return err;
+}
+
+hf_err hf_multilock_acquire(hf_lock_servers *servers, const hf_multilock_opts *opts,
+                            hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
+                            char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = make_of(servers, opts, &set, detail);
+    return err == HF_OK ? hf_set_acquire(set, cb, arg, out, detail) : err;
+}
+
+hf_err hf_multilock_acquire_wait(hf_lock_servers *servers, const hf_multilock_opts *opts,
+                                 hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
+    if (err == HF_OK)
+        err = make_of(servers, opts, &set, detail);
+    return err == HF_OK ? hf_set_acquire_wait(set, out, detail) : err;
 }

@@ -21,6 +21,7 @@
 #include "lock/lock.h"
 #include "lock/set/set.h"
 #include "lock/set/state.h"
+#include "lock/tasks.h"
 
 enum {
     NODE_LEAST_MS = 50,
@@ -351,4 +352,23 @@ hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *theirs,
     else
         *out = set;
     return err;
+}
+
+hf_err hf_redlock_acquire(hf_lock_servers *servers, const hf_redlock_opts *opts,
+                          hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
+                          char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_red_make(servers, opts, &set, detail);
+    return err == HF_OK ? hf_set_acquire(set, cb, arg, out, detail) : err;
+}
+
+hf_err hf_redlock_acquire_wait(hf_lock_servers *servers, const hf_redlock_opts *opts,
+                               hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
+    if (err == HF_OK)
+        err = hf_red_make(servers, opts, &set, detail);
+    return err == HF_OK ? hf_set_acquire_wait(set, out, detail) : err;
 }

@@ -1,7 +1,5 @@
 /* servers.c - a client of several servers: one loop, and on it a client of locks for
  * each of them; its timer; its end. */
-#include "lock/set/servers.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +16,6 @@
 
 /* ---- the timer ---- */
 
-static void on_time(void *arg)
-{
-    hf_lock_servers *servers = arg;
-    uint64_t now_ns = hf_boot_ns();
-    for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
-        next = set->next;
-        hf_set_time(set, now_ns);
-    }
-    hf_servers_settle(servers);
-}
-
 static void end(hf_lock_servers *servers)
 {
     if (servers->tasks.ended)
@@ -38,8 +25,9 @@ static void end(hf_lock_servers *servers)
         hf_lock_client_close(servers->clients[i], hf_tasks_closed, &servers->tasks);
 }
 
-void hf_servers_settle(hf_lock_servers *servers)
+static void on_turned(void *arg)
 {
+    hf_lock_servers *servers = arg;
     uint64_t due_ns = UINT64_MAX;
     if (servers->closing && servers->sets == NULL) {
         end(servers);
@@ -50,6 +38,17 @@ void hf_servers_settle(hf_lock_servers *servers)
         due_ns = at_ns < due_ns ? at_ns : due_ns;
     }
     hf_tasks_set_timer(&servers->tasks, due_ns);
+}
+
+static void on_time(void *arg)
+{
+    hf_lock_servers *servers = arg;
+    uint64_t now_ns = hf_boot_ns();
+    for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
+        next = set->next;
+        hf_set_time(set, now_ns);
+    }
+    on_turned(servers);
 }
 
 static void begin_closing(hf_lock_servers *servers)
@@ -70,12 +69,13 @@ static void submit(void *arg)
             set->kind->news(set);
         hf_set_check(set);
     }
-    hf_servers_settle(servers);
+    on_turned(servers);
 }
 
 /* ---- the end ---- */
 
-static const hf_tasks_hooks hooks = {{submit, NULL, NULL}, on_time, NULL, NULL, free};
+static const hf_tasks_hooks hooks = {
+    {submit, NULL, NULL}, on_time, on_turned, NULL, free};
 
 void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void *arg)
 {

@@ -17,9 +17,6 @@
 #include "lock/callback.h"
 #include "lock/lock.h"
 #include "lock/release.h"
-#include "lock/set/multi.h"
-#include "lock/set/red.h"
-#include "lock/set/servers.h"
 #include "lock/set/state.h"
 #include "lock/tasks.h"
 
@@ -155,7 +152,7 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
     if (set->step == SET_HELD && set->kind->left != NULL)
         set->kind->left(m);
     hf_set_check(set);
-    hf_servers_settle(servers);
+    hf_tasks_turned(&servers->tasks);
 }
 
 void hf_set_give_back(hf_set_member *m, hf_lock *lock)
@@ -187,7 +184,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
         }
     }
     hf_set_check(set);
-    hf_servers_settle(servers);
+    hf_tasks_turned(&servers->tasks);
 }
 
 hf_err hf_set_ask(hf_set_member *m, const hf_lock_opts *opts, char detail[HF_DETAIL_SIZE])
@@ -349,8 +346,8 @@ static hf_err refuse(hf_lock_set *set, hf_err err, char *detail)
     return hf_say_err(detail, err);
 }
 
-static hf_err take(hf_lock_set *set, hf_lock_set_acquired_cb cb, void *arg,
-                   hf_lock_set **out, char *detail)
+hf_err hf_set_acquire(hf_lock_set *set, hf_lock_set_acquired_cb cb, void *arg,
+                      hf_lock_set **out, char detail[HF_DETAIL_SIZE])
 {
     set->on_acquired = cb;
     set->acquired_arg = arg;
@@ -358,24 +355,6 @@ static hf_err take(hf_lock_set *set, hf_lock_set_acquired_cb cb, void *arg,
         *out = set;
     hf_err err = hf_tasks_handle_submit(&set->handle, run_acquire, true);
     return err == HF_OK ? HF_OK : refuse(set, err, detail);
-}
-
-hf_err hf_multilock_acquire(hf_lock_servers *servers, const hf_multilock_opts *opts,
-                            hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
-                            char detail[HF_DETAIL_SIZE])
-{
-    hf_lock_set *set;
-    hf_err err = hf_multi_make(servers, opts, &set, detail);
-    return err == HF_OK ? take(set, cb, arg, out, detail) : err;
-}
-
-hf_err hf_redlock_acquire(hf_lock_servers *servers, const hf_redlock_opts *opts,
-                          hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
-                          char detail[HF_DETAIL_SIZE])
-{
-    hf_lock_set *set;
-    hf_err err = hf_red_make(servers, opts, &set, detail);
-    return err == HF_OK ? take(set, cb, arg, out, detail) : err;
 }
 
 void hf_lock_set_cancel(hf_lock_set *set)
@@ -388,7 +367,8 @@ static void on_taken(hf_lock_set *set, hf_err err, const char *detail, void *awa
     hf_tasks_handle_answer(&set->handle, awaited, err, detail);
 }
 
-static hf_err take_and_wait(hf_lock_set *set, hf_lock_set **out, char *detail)
+hf_err hf_set_acquire_wait(hf_lock_set *set, hf_lock_set **out,
+                           char detail[HF_DETAIL_SIZE])
 {
     hf_awaited a = {.err = HF_OK};
     set->on_acquired = on_taken;
@@ -400,26 +380,6 @@ static hf_err take_and_wait(hf_lock_set *set, hf_lock_set **out, char *detail)
         return hf_say(detail, a.err, "%s", a.detail);
     *out = set;
     return HF_OK;
-}
-
-hf_err hf_multilock_acquire_wait(hf_lock_servers *servers, const hf_multilock_opts *opts,
-                                 hf_lock_set **out, char detail[HF_DETAIL_SIZE])
-{
-    hf_lock_set *set;
-    hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
-    if (err == HF_OK)
-        err = hf_multi_make(servers, opts, &set, detail);
-    return err == HF_OK ? take_and_wait(set, out, detail) : err;
-}
-
-hf_err hf_redlock_acquire_wait(hf_lock_servers *servers, const hf_redlock_opts *opts,
-                               hf_lock_set **out, char detail[HF_DETAIL_SIZE])
-{
-    hf_lock_set *set;
-    hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
-    if (err == HF_OK)
-        err = hf_red_make(servers, opts, &set, detail);
-    return err == HF_OK ? take_and_wait(set, out, detail) : err;
 }
 
 /* ---- giving it back: the calls ---- */

@@ -127,6 +127,12 @@ HF_MUSTCHECK hf_err hf_set_new(hf_lock_set **out, hf_lock_servers *servers,
                                const hf_set_kind *kind, size_t n, int64_t wait_ms,
                                char *detail);
 void hf_set_free(hf_lock_set *set);
+/* The calls that acquire, as lock_set.h has them. After a failure the set is freed. */
+HF_MUSTCHECK hf_err hf_set_acquire(hf_lock_set *set, hf_lock_set_acquired_cb cb,
+                                   void *arg, hf_lock_set **out,
+                                   char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_set_acquire_wait(hf_lock_set *set, hf_lock_set **out,
+                                        char detail[HF_DETAIL_SIZE]);
 void hf_set_begin(hf_lock_set *set); /* on the loop */
 /* Its answer comes to got() or refused(). */
 HF_MUSTCHECK hf_err hf_set_ask(hf_set_member *m, const hf_lock_opts *opts,

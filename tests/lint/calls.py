@@ -30,7 +30,6 @@ CIRCLES = {
     "bench/peers/beanstalkd": (2, 2),
     "cli/cli": (2, 2),
     "cli/demo/facts": (4, 8),
-    "lock/set/multi": (4, 6),
     "redis/client": (5, 12),
 }
 OWN_HEADERS = {"lock", "producer", "redis", "worker"}
