@@ -52,30 +52,30 @@ enum {
 
 static void tell(hf_lock *lock, hf_err err, const char *detail)
 {
-    if (lock->notified)
+    if (lock->acquire.notified)
         return;
-    lock->notified = true;
+    lock->acquire.notified = true;
     hf_tasks_handle_pay(&lock->handle);
     hf_callback callback;
     hf_callback_begin(&callback, lock->locks);
-    lock->on_acquired(lock, err, detail, lock->acquired_arg);
+    lock->acquire.cb(lock, err, detail, lock->acquire.arg);
     hf_callback_end(&callback);
 }
 
 bool hf_acquire_was_at_fault(const hf_lock *lock)
 {
-    return lock->last_err != HF_OK;
+    return lock->acquire.last_err != HF_OK;
 }
 
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
 {
     hf_lock_confirm_end(lock);
     hf_hold_drop(lock);
-    atomic_store(&lock->waits, false);
+    atomic_store(&lock->acquire.waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
     tell(lock, err, detail);
-    lock->leaves_reading = lock->reading.text[0] != '\0';
-    if (hf_lock_left_behind(lock) || lock->leaves_reading)
+    lock->release.leaves_reading = lock->reading.text[0] != '\0';
+    if (hf_lock_left_behind(lock) || lock->release.leaves_reading)
         hf_release_begin(lock);
     else
         hf_lock_over(lock);
@@ -86,19 +86,19 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
 /* Until when faults are tried again. */
 static uint64_t limit_ns(const hf_lock *lock)
 {
-    return lock->reached_ns;
+    return lock->acquire.reached_ns;
 }
 
 /* Redis was reached: an outage is waited out from now on. */
 static void was_reached(hf_lock *lock)
 {
-    if (lock->until_ns > lock->reached_ns)
-        lock->reached_ns = lock->until_ns;
+    if (lock->acquire.until_ns > lock->acquire.reached_ns)
+        lock->acquire.reached_ns = lock->acquire.until_ns;
 }
 
 static void pause_until(hf_lock *lock, const hf_backoff *backoff, uint64_t limit)
 {
-    int64_t ms = hf_backoff_ms(backoff, ++lock->tries, &lock->locks->rng);
+    int64_t ms = hf_backoff_ms(backoff, ++lock->acquire.tries, &lock->locks->rng);
     uint64_t due_ns = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
     lock->step = STEP_PAUSE;
     lock->due_ns = due_ns < limit ? due_ns : limit;
@@ -108,7 +108,7 @@ static void spin(hf_lock *lock)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, SPIN_FIRST_MS, SPIN_LAST_MS,
                                        0.5};
-    pause_until(lock, &backoff, lock->until_ns);
+    pause_until(lock, &backoff, lock->acquire.until_ns);
 }
 
 /* Its own lease seems to be over: it may be of a process that is dead. */
@@ -117,7 +117,7 @@ static void await_proof(hf_lock *lock, uint32_t after_ms)
     bool is_soon = after_ms > 0 && after_ms < PROOF_ASK_MS;
     uint64_t due_ns = hf_boot_ns() + (is_soon ? after_ms : PROOF_ASK_MS) * HF_MS_NS;
     lock->step = STEP_PAUSE;
-    lock->due_ns = due_ns < lock->until_ns ? due_ns : lock->until_ns;
+    lock->due_ns = due_ns < lock->acquire.until_ns ? due_ns : lock->acquire.until_ns;
 }
 
 static void refuse_taken(hf_lock *lock, uint64_t silent_ms)
@@ -135,7 +135,7 @@ static void was_taken(hf_lock *lock, const hf_acquired *e)
     if (e->clock_ms > 0)
         hf_lock_note_reading(lock, e->number, e->clock_ms, e->now_ms);
     atomic_store(&lock->state, HF_LOCK_WAITING);
-    if (hf_boot_ns() >= lock->until_ns)
+    if (hf_boot_ns() >= lock->acquire.until_ns)
         refuse_taken(lock, e->silent_ms);
     else if (lock->simple)
         spin(lock);
@@ -154,8 +154,8 @@ static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, FAULT_FIRST_MS,
                                        FAULT_LAST_MS, 0.2};
-    lock->last_err = err;
-    (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
+    lock->acquire.last_err = err;
+    (void)snprintf(lock->acquire.detail, sizeof lock->acquire.detail, "%s", detail);
     if (hf_boot_ns() >= limit_ns(lock) || !passes(err))
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
@@ -170,20 +170,20 @@ static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
 
 static void hold(hf_lock *lock)
 {
-    hf_lease *lease = atomic_load(&lock->lease);
+    hf_lease *lease = atomic_load(&lock->held.lease);
     bool lost = hf_lease_lost(lease);
     if (!lost && lock->fixed)
         hf_watchdog_fix(lock->locks->watchdog, lease);
     if (!lost && lock->max_hold_ms != 0) {
         uint64_t max_ns = hf_boot_ns() + lock->max_hold_ms * HF_MS_NS;
-        atomic_store(&lock->max_ns, max_ns);
+        atomic_store(&lock->held.max_ns, max_ns);
         hf_watchdog_limit(lock->locks->watchdog, lease, max_ns);
     }
     if (!lost)
         hf_notices_begin(lock);
     /* From now on the watchdog tells the user of a loss, and until now the loop: one of
      * the two takes it. The user may give it back at once, so the lease is not ours. */
-    if (lost || !atomic_exchange(&lock->waits, false)) {
+    if (lost || !atomic_exchange(&lock->acquire.waits, false)) {
         hf_acquire_lost(lock);
         return;
     }
@@ -209,7 +209,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     hf_lock *lock = arg;
     hf_lock_client *locks = lock->locks;
-    lock->asks_replicas = false;
+    lock->acquire.asks_replicas = false;
     if (err == HF_OK)
         hold(lock);
     else if (err == HF_UNSURE)
@@ -221,10 +221,10 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 
 static void ask_replicas(hf_lock *lock)
 {
-    lock->confirm =
+    lock->acquire.confirm =
         (hf_confirm){.wanted = lock->wait_replicas, .cb = on_confirmed, .arg = lock};
-    hf_err err = hf_lock_node_confirm(lock->asked, &lock->confirm);
-    lock->asks_replicas = err == HF_OK;
+    hf_err err = hf_lock_node_confirm(lock->asked, &lock->acquire.confirm);
+    lock->acquire.asks_replicas = err == HF_OK;
     if (err != HF_OK)
         hf_acquire_fail(lock, err, hf_err_text(err));
 }
@@ -238,8 +238,8 @@ static bool may_pass(hf_err err)
 
 static void confirm_again(hf_lock *lock, hf_err err, bool moved, const char *detail)
 {
-    lock->last_err = err;
-    (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
+    lock->acquire.last_err = err;
+    (void)snprintf(lock->acquire.detail, sizeof lock->acquire.detail, "%s", detail);
     if (!moved && (err == HF_MOVED || err == HF_UNSERVED))
         lock->rest_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
     hf_acquire_confirm_send(lock);
@@ -286,7 +286,8 @@ void hf_acquire_confirm_send(hf_lock *lock)
                                   .shown = ""};
     bool rests = hf_boot_ns() < lock->rest_ns;
     lock->due_ns = rests ? lock->rest_ns : UINT64_MAX; /* with the next connection */
-    if (rests || lock->asks_replicas || lock->in_flight > 0 || !hf_lock_node_ready(node))
+    if (rests || lock->acquire.asks_replicas || lock->in_flight > 0 ||
+        !hf_lock_node_ready(node))
         return;
     lock->asked = node;
     hf_asker asker = hf_asker_now(lock->locks->machine);
@@ -301,20 +302,22 @@ void hf_acquire_confirm_send(hf_lock *lock)
 static void confirm_begin(hf_lock *lock)
 {
     lock->step = STEP_CONFIRM;
-    lock->confirm_until_ns = hf_boot_ns() + lock->locks->connect_timeout_ms * HF_MS_NS;
+    lock->acquire.confirm_until_ns =
+        hf_boot_ns() + lock->locks->connect_timeout_ms * HF_MS_NS;
     hf_acquire_confirm_send(lock);
 }
 
 static uint64_t confirm_due_ns(const hf_lock *lock)
 {
-    if (lock->asks_replicas || lock->in_flight > 0)
+    if (lock->acquire.asks_replicas || lock->in_flight > 0)
         return UINT64_MAX;
-    return lock->due_ns < lock->confirm_until_ns ? lock->due_ns : lock->confirm_until_ns;
+    return lock->due_ns < lock->acquire.confirm_until_ns ? lock->due_ns
+                                                         : lock->acquire.confirm_until_ns;
 }
 
 static void confirm_time(hf_lock *lock, uint64_t now_ns)
 {
-    if (now_ns >= lock->confirm_until_ns)
+    if (now_ns >= lock->acquire.confirm_until_ns)
         hf_acquire_not_reached(lock);
     else
         hf_acquire_confirm_send(lock);
@@ -332,10 +335,11 @@ static void become_held(hf_lock *lock, uint64_t fence)
 /* False: it could not be looked after, and has ended. */
 static bool keep_lease(hf_lock *lock)
 {
-    atomic_store(&lock->waits, true);
-    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, hf_hold_group(lock),
-                                      lock->acquire.lease_ms, lock->sent_ns, false, lock);
-    atomic_store(&lock->lease, lease);
+    atomic_store(&lock->acquire.waits, true);
+    hf_lease *lease =
+        hf_watchdog_add(lock->locks->watchdog, hf_hold_group(lock),
+                        lock->acquire.args.lease_ms, lock->acquire.sent_ns, false, lock);
+    atomic_store(&lock->held.lease, lease);
     if (lease == NULL)
         hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
     return lease != NULL;
@@ -351,17 +355,17 @@ void hf_acquire_lost(hf_lock *lock)
 {
     hf_lock_confirm_end(lock);
     hf_hold_drop(lock);
-    atomic_store(&lock->waits, false);
-    atomic_store(&lock->lost, false);
-    atomic_store(&lock->granted, false);
-    atomic_store(&lock->asked_early, false);
+    atomic_store(&lock->acquire.waits, false);
+    atomic_store(&lock->acquire.lost, false);
+    atomic_store(&lock->acquire.granted, false);
+    atomic_store(&lock->acquire.asked_early, false);
     atomic_store(&lock->fence, 0);
     if (hf_boot_ns() >= limit_ns(lock)) {
         hf_acquire_fail(lock, HF_TAKEN, "its place in the line was lost");
         return;
     }
-    lock->tries = 0;
-    lock->reached_ns = lock->until_ns;
+    lock->acquire.tries = 0;
+    lock->acquire.reached_ns = lock->acquire.until_ns;
     atomic_store(&lock->state, HF_LOCK_ENTERING);
     hf_acquire_send(lock);
 }
@@ -383,9 +387,9 @@ static void listen_for(hf_listener *listener, hf_lock *lock)
 {
     const hf_listener_tag tag = tag_of(lock);
     bool heard = hf_listener_add(listener, &tag);
-    atomic_store(&lock->unheard, !heard);
+    atomic_store(&lock->acquire.unheard, !heard);
     if (!heard)
-        hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease),
+        hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->held.lease),
                           hf_boot_ns() + HF_UNHEARD_MS * HF_MS_NS);
 }
 
@@ -408,7 +412,8 @@ static bool is_deaf(hf_listener *listener)
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
         const hf_listener_tag tag = tag_of(lock);
         if (lock->step == STEP_WAIT && !hf_listener_hears(listener, &tag) &&
-            !(atomic_load(&lock->unheard) && !hf_listener_has_room(listener, &tag)))
+            !(atomic_load(&lock->acquire.unheard) &&
+              !hf_listener_has_room(listener, &tag)))
             return true;
     }
     return false;
@@ -429,11 +434,12 @@ static hf_lock *find_hold(hf_lock *lock, const char *hold, size_t len)
 static void heard_grant(hf_lock *lock, uint64_t fence)
 {
     if (lock->step == STEP_ACQUIRE) /* it has overtaken the answer that says: WAITING */
-        lock->heard_fence = fence;
-    if (lock->step != STEP_WAIT || fence <= lock->number)
+        lock->acquire.heard_fence = fence;
+    if (lock->step != STEP_WAIT || fence <= lock->acquire.number)
         return;
-    if (lock->acquire.reentrant && lock->n_names > 1)
-        hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
+    if (lock->acquire.args.reentrant && lock->n_names > 1)
+        hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->held.lease),
+                          hf_boot_ns());
     else
         granted(lock, fence);
 }
@@ -503,9 +509,9 @@ void hf_acquire_grants_notes(hf_lock_client *locks)
         next = lock->next;
         if (lock->step != STEP_WAIT)
             continue;
-        if (atomic_exchange(&lock->lost, false))
+        if (atomic_exchange(&lock->acquire.lost, false))
             hf_acquire_lost(lock);
-        else if (atomic_exchange(&lock->granted, false))
+        else if (atomic_exchange(&lock->acquire.granted, false))
             granted(lock, atomic_load(&lock->fence));
     }
 }
@@ -516,19 +522,19 @@ static void stand_in_line(hf_lock *lock, const hf_acquired *e)
 {
     hf_lock_client *locks = lock->locks;
     lock->step = STEP_WAIT;
-    lock->tries = 0;
-    lock->reached_ns = lock->until_ns;
-    lock->number = e->number;
-    atomic_store(&lock->unheard, false);
+    lock->acquire.tries = 0;
+    lock->acquire.reached_ns = lock->acquire.until_ns;
+    lock->acquire.number = e->number;
+    atomic_store(&lock->acquire.unheard, false);
     atomic_store(&lock->state, HF_LOCK_WAITING);
     hf_lock_note_reading(lock, e->number, e->clock_ms, e->now_ms);
     if (!keep_lease(lock))
         return;
     if (e->after_ms > 0)
-        hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
+        hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->held.lease),
                           hf_boot_ns() + e->after_ms * HF_MS_NS);
     hf_acquire_grants_listen(locks);
-    heard_grant(lock, lock->heard_fence);
+    heard_grant(lock, lock->acquire.heard_fence);
 }
 
 /* Whether the request that was answered with this did something, or may have. */
@@ -552,7 +558,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
         was_reached(lock);
     lock->may_be_there = lock->may_be_there || may_have_done(err);
     if (err == HF_UNSURE)
-        lock->doubt_ms = lock->acquire.not_after;
+        lock->doubt_ms = lock->acquire.args.not_after;
     if (lock->step != STEP_ACQUIRE) { /* it was given up meanwhile */
         hf_release_answered(lock);
     } else if (err == HF_OK) {
@@ -588,16 +594,17 @@ void hf_acquire_send(hf_lock *lock)
         return;
     }
     const hf_lock_of of = hf_lock_of_lock(lock);
-    lock->acquire.not_after = hf_lock_node_not_after(node);
+    lock->acquire.args.not_after = hf_lock_node_not_after(node);
     uint64_t sent_ns = hf_boot_ns();
-    lock->acquire.asker = hf_asker_now(lock->locks->machine);
-    lock->acquire.shown = hf_reading_shown(&lock->reading, atomic_load(&node->epoch));
-    hf_err err = hf_op_lock_acquire(node->client, &of, &lock->acquire, 0,
+    lock->acquire.args.asker = hf_asker_now(lock->locks->machine);
+    lock->acquire.args.shown =
+        hf_reading_shown(&lock->reading, atomic_load(&node->epoch));
+    hf_err err = hf_op_lock_acquire(node->client, &of, &lock->acquire.args, 0,
                                     on_acquire_answered, lock);
     if (err == HF_OK) {
         lock->in_flight++;
         lock->asked = node;
-        lock->sent_ns = sent_ns;
+        lock->acquire.sent_ns = sent_ns;
     } else if (err != HF_CONN) {
         hf_acquire_fail(lock, err, hf_err_text(err));
     }
@@ -610,7 +617,7 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
     if (lock->step == STEP_PAUSE)
         return lock->due_ns;
     if (lock->step == STEP_WAIT)
-        return lock->until_ns;
+        return lock->acquire.until_ns;
     if (lock->step == STEP_CONFIRM)
         return confirm_due_ns(lock);
     return lock->step == STEP_ACQUIRE && lock->in_flight == 0 ? limit_ns(lock)
@@ -621,8 +628,8 @@ void hf_acquire_not_reached(hf_lock *lock)
 {
     char why[HF_DETAIL_SIZE];
     hf_err err = hf_lock_node_status(atomic_load(&lock->node), why);
-    if (lock->last_err != HF_OK && err == HF_OK)
-        hf_acquire_fail(lock, lock->last_err, lock->detail);
+    if (lock->acquire.last_err != HF_OK && err == HF_OK)
+        hf_acquire_fail(lock, lock->acquire.last_err, lock->acquire.detail);
     else
         hf_acquire_fail(lock, err == HF_OK ? HF_CONN : err, why);
 }
@@ -637,7 +644,8 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         hf_acquire_not_reached(lock);
     else if (lock->step == STEP_CONFIRM)
         confirm_time(lock, now_ns);
-    else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK)
+    else if (lock->simple && now_ns >= lock->acquire.until_ns &&
+             lock->acquire.last_err == HF_OK)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
         hf_acquire_send(lock);
@@ -662,7 +670,7 @@ static void run_cancel(hf_task *task)
     atomic_store(&lock->handle.cancel_queued, false);
     if (lock->over)
         hf_lock_over(lock);
-    else if (!lock->notified)
+    else if (!lock->acquire.notified)
         hf_acquire_fail(lock, HF_CANCEL, "cancelled");
 }
 
@@ -672,8 +680,8 @@ static hf_err make(hf_lock_client *locks, const hf_lock_opts *opts,
     hf_err err = hf_lock_make(locks, opts, out, detail);
     if (err != HF_OK)
         return err;
-    (*out)->on_acquired = cb;
-    (*out)->acquired_arg = arg;
+    (*out)->acquire.cb = cb;
+    (*out)->acquire.arg = arg;
     return HF_OK;
 }
 

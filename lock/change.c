@@ -52,7 +52,7 @@ static hf_err not_held(char *detail)
 
 static hf_err check_downgrade(const hf_lock *lock, char *detail)
 {
-    if (lock->simple || lock->acquire.mode != 'x')
+    if (lock->simple || lock->mode != 'x')
         return hf_say(detail, HF_INVALID, "expected an exclusive hold of a fair lock");
     return hf_lock_held(lock) ? HF_OK : not_held(detail);
 }
@@ -60,7 +60,7 @@ static hf_err check_downgrade(const hf_lock *lock, char *detail)
 static hf_err conclude(hf_lock *lock, hf_err err)
 {
     if (err == HF_OK)
-        lock->acquire.mode = 's';
+        lock->mode = 's';
     return err;
 }
 
@@ -152,11 +152,11 @@ static hf_err take_extension(hf_lock_ask *ask)
 {
     const extension *e = ask->arg;
     hf_lock *lock = e->lock;
-    hf_lease *lease = atomic_load(&lock->lease);
+    hf_lease *lease = atomic_load(&lock->held.lease);
     if (lease == NULL ||
         !hf_watchdog_extend(ask->locks->watchdog, lease, e->lease_ms, ask->sent_ns))
         return HF_LOST;
-    hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
+    hf_guard_extend(&lock->locks->guard, &lock->held.minded, hf_lease_deadline_ns(lease));
     atomic_store(&lock->lease_ms, e->lease_ms);
     return HF_OK;
 }
@@ -164,7 +164,7 @@ static hf_err take_extension(hf_lock_ask *ask)
 /* No longer than it may be held. */
 static uint32_t cut(const hf_lock *lock, uint32_t lease_ms)
 {
-    uint64_t max_ns = atomic_load(&lock->max_ns), now_ns = hf_boot_ns();
+    uint64_t max_ns = atomic_load(&lock->held.max_ns), now_ns = hf_boot_ns();
     if (max_ns == 0 || now_ns + lease_ms * HF_MS_NS <= max_ns)
         return lease_ms;
     return max_ns > now_ns ? (uint32_t)((max_ns - now_ns) / HF_MS_NS) + 1 : 1;
@@ -181,7 +181,7 @@ hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms, char detail[HF_DETA
     if (lease_ms < HF_LOCK_LEASE_MIN_MS || lease_ms > HF_LOCK_LEASE_MAX_MS)
         return hf_say(detail, HF_INVALID, "expected a lease of %d to %d ms, found %u",
                       HF_LOCK_LEASE_MIN_MS, HF_LOCK_LEASE_MAX_MS, lease_ms);
-    if (!lock->fixed && !hf_guard_fits(&lock->locks->guard, &lock->minded, lease_ms))
+    if (!lock->fixed && !hf_guard_fits(&lock->locks->guard, &lock->held.minded, lease_ms))
         return hf_say(detail, HF_INVALID,
                       "expected a lease with room for the grace of the guarded group, "
                       "found %u ms",
@@ -217,7 +217,7 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms,
     if (hf_tasks_forked(&locks->tasks))
         return hf_say_err(detail, HF_FORKED);
     if (group == 0) {
-        hf_guard_end(guard, &lock->minded);
+        hf_guard_end(guard, &lock->held.minded);
         return HF_OK;
     }
     hf_err err = check_guard(lock, group, grace_ms, detail);
@@ -228,15 +228,15 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms,
     uint64_t deadline_ns = hf_lock_deadline_ns(lock);
     if (deadline_ns <= hf_boot_ns())
         return not_held(detail);
-    err = hf_guard_hold(guard, &lock->minded, group, deadline_ns, grace_ms);
+    err = hf_guard_hold(guard, &lock->held.minded, group, deadline_ns, grace_ms);
     if (err == HF_INVALID)
         return hf_say(detail, err, "expected one group for a lock, found another one");
     if (err != HF_OK)
         return hf_say_err(detail, err);
     /* A renewal may have come in between, or the loss. */
-    hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
+    hf_guard_extend(guard, &lock->held.minded, hf_lock_deadline_ns(lock));
     if (!hf_lock_held(lock))
-        hf_guard_ask(guard, &lock->minded);
+        hf_guard_ask(guard, &lock->held.minded);
     return HF_OK;
 }
 
@@ -244,12 +244,12 @@ bool hf_lock_guard_asked(hf_lock *lock)
 {
     if (hf_tasks_forked(&lock->locks->tasks))
         return false;
-    return hf_guard_asked(&lock->locks->guard, &lock->minded);
+    return hf_guard_asked(&lock->locks->guard, &lock->held.minded);
 }
 
 bool hf_lock_guard_kill(hf_lock *lock, uint32_t timeout_ms)
 {
     hf_lock_client *locks = lock->locks;
     return hf_tasks_forked(&locks->tasks) ||
-           hf_guard_kill_family(&locks->guard, &lock->minded, timeout_ms);
+           hf_guard_kill_family(&locks->guard, &lock->held.minded, timeout_ms);
 }

@@ -190,7 +190,7 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
                        .wanted = first->wait_replicas};
         for (size_t i = 0; i < batch->n; i++) {
             const hf_lock *lock = hf_lease_user(batch->leases[i]);
-            bool waits = atomic_load(&lock->waits);
+            bool waits = atomic_load(&lock->acquire.waits);
             size_t had = n;
             n += put_items(lock, node, hf_lease_asked_ms(batch->leases[i]), waits,
                            items + n);
@@ -237,7 +237,7 @@ hf_lock_reason hf_hold_reason(const hf_lock *lock, const hf_lease *lease)
 {
     hf_lease_note note = {.value = 0};
     hf_err code = lease == NULL ? HF_OK : hf_lease_answer(lease, &note);
-    uint64_t max_ns = atomic_load(&lock->max_ns);
+    uint64_t max_ns = atomic_load(&lock->held.max_ns);
     if (max_ns != 0 && hf_boot_ns() >= max_ns)
         return HF_LOCK_MAX_HOLD;
     if (code != HF_LOST)
@@ -247,14 +247,14 @@ hf_lock_reason hf_hold_reason(const hf_lock *lock, const hf_lease *lease)
 
 static void on_lost(hf_lock *lock, const hf_lease *lease)
 {
-    if (atomic_exchange(&lock->waits, false)) {
-        atomic_store(&lock->lost, true);
+    if (atomic_exchange(&lock->acquire.waits, false)) {
+        atomic_store(&lock->acquire.lost, true);
         hf_run_loop_wake(&lock->locks->tasks.run);
         return;
     }
     atomic_store(&lock->reason, hf_hold_reason(lock, lease));
     atomic_store(&lock->state, HF_LOCK_GONE);
-    hf_guard_ask(&lock->locks->guard, &lock->minded);
+    hf_guard_ask(&lock->locks->guard, &lock->held.minded);
     hf_hold_signal(lock);
     tell_user(lock, HF_LOCK_EVENT_LOST);
 }
@@ -276,8 +276,8 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_not
 {
     hf_lock_client *locks = lock->locks;
     if (code == HF_IN_LINE) {
-        note_reading(lock, lease, lock->number, note);
-        if (atomic_load(&lock->unheard))
+        note_reading(lock, lease, lock->acquire.number, note);
+        if (atomic_load(&lock->acquire.unheard))
             hf_watchdog_hurry(locks->watchdog, lease,
                               hf_boot_ns() + HF_UNHEARD_MS * HF_MS_NS);
         return;
@@ -285,7 +285,7 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_not
     atomic_store(&lock->fence, note.value);
     if (code == HF_CANCEL) /* which is told when the loop has seen the grant */
         hf_watchdog_hurry(locks->watchdog, lease, hf_boot_ns() + ASKED_MS * HF_MS_NS);
-    atomic_store(&lock->granted, true);
+    atomic_store(&lock->acquire.granted, true);
     hf_run_loop_wake(&locks->tasks.run);
 }
 
@@ -294,14 +294,14 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
     hf_lease_note note;
     hf_err code = hf_lease_answer(lease, &note);
     int suspect = HF_LOCK_SUSPECT;
-    if (atomic_load(&lock->waits)) {
+    if (atomic_load(&lock->acquire.waits)) {
         on_waiting(lock, lease, code, note);
         return;
     }
     note_reading(lock, lease, atomic_load(&lock->fence), note);
-    hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
+    hf_guard_extend(&lock->locks->guard, &lock->held.minded, hf_lease_deadline_ns(lease));
     bool again = atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD);
-    if (atomic_exchange(&lock->asked_early, false))
+    if (atomic_exchange(&lock->acquire.asked_early, false))
         tell_user(lock, HF_LOCK_EVENT_REVOKED);
     else if (again)
         tell_user(lock, HF_LOCK_EVENT_HELD);
@@ -310,10 +310,10 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
 /* Before its grant was heard no caller can give it back: then it is told later. */
 static void on_asked(hf_lock *lock)
 {
-    bool early = atomic_load(&lock->waits);
-    atomic_store(&lock->asked_early, early);
-    if (!early ||
-        (!atomic_load(&lock->waits) && atomic_exchange(&lock->asked_early, false)))
+    bool early = atomic_load(&lock->acquire.waits);
+    atomic_store(&lock->acquire.asked_early, early);
+    if (!early || (!atomic_load(&lock->acquire.waits) &&
+                   atomic_exchange(&lock->acquire.asked_early, false)))
         tell_user(lock, HF_LOCK_EVENT_REVOKED);
 }
 
@@ -321,7 +321,7 @@ static void on_asked(hf_lock *lock)
 static void on_callback_ended(hf_lock *lock)
 {
     hf_lock_client *locks = lock->locks;
-    atomic_store(&lock->event_runs, false);
+    atomic_store(&lock->release.event_runs, false);
     hf_run_loop_wake(&locks->tasks.run);
 }
 
@@ -361,16 +361,16 @@ hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
 void hf_hold_leave(hf_lock *lock)
 {
     hf_notices_end(lock);
-    atomic_store(&lock->event_runs, true);
-    hf_lease *lease = atomic_exchange(&lock->lease, NULL);
+    atomic_store(&lock->release.event_runs, true);
+    hf_lease *lease = atomic_exchange(&lock->held.lease, NULL);
     if (lease == NULL || !hf_watchdog_leave(lock->locks->watchdog, lease))
-        atomic_store(&lock->event_runs, false);
+        atomic_store(&lock->release.event_runs, false);
 }
 
 void hf_hold_drop(hf_lock *lock)
 {
     hf_notices_end(lock);
-    hf_lease *lease = atomic_exchange(&lock->lease, NULL);
+    hf_lease *lease = atomic_exchange(&lock->held.lease, NULL);
     if (lease != NULL)
         hf_watchdog_drop(lock->locks->watchdog, lease);
 }
@@ -379,5 +379,6 @@ void hf_hold_renew_now(hf_lock *lock)
 {
     int held = HF_LOCK_HELD;
     (void)atomic_compare_exchange_strong(&lock->state, &held, HF_LOCK_SUSPECT);
-    hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
+    hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->held.lease),
+                      hf_boot_ns());
 }

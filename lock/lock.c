@@ -151,12 +151,12 @@ static bool copy_names(hf_lock *lock, const hf_lock_opts *o)
 static void set_times(hf_lock *lock, const hf_lock_opts *o)
 {
     uint64_t now_ns = hf_boot_ns();
-    lock->until_ns =
+    lock->acquire.until_ns =
         o->wait_ms < 0 ? UINT64_MAX : now_ns + (uint64_t)o->wait_ms * HF_MS_NS;
     uint32_t reach_ms = lock->locks->connect_timeout_ms;
     if (o->reach_ms != 0 && o->reach_ms < reach_ms)
         reach_ms = o->reach_ms;
-    lock->reached_ns = now_ns + reach_ms * HF_MS_NS;
+    lock->acquire.reached_ns = now_ns + reach_ms * HF_MS_NS;
     lock->fixed = o->fixed;
     lock->max_hold_ms = o->max_hold_ms;
     lock->wait_replicas = o->wait_replicas;
@@ -178,16 +178,17 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
         return HF_NOMEM;
     lock->prefix_len = hf_names_prefix(lock->prefix, locks->ns, lock->names[0]);
     lock->slot = hf_lock_nodes_slot(locks, lock->prefix, lock->prefix_len);
-    lock->acquire = (hf_acquire_args){
+    lock->mode = modes[o->mode];
+    lock->acquire.args = (hf_acquire_args){
         .client = locks->id,
-        .mode = modes[o->mode],
+        .mode = lock->mode,
         .permits = o->permits == 0 ? 1 : o->permits,
         .limit = o->limit,
         .wait = o->wait_ms != 0 && o->form == HF_LOCK_LINE,
         .reentrant = o->reentrant,
         .lease_ms = o->lease_ms == 0 ? HF_LOCK_LEASE_MS : o->lease_ms,
     };
-    atomic_init(&lock->lease_ms, lock->acquire.lease_ms);
+    atomic_init(&lock->lease_ms, lock->acquire.args.lease_ms);
     lock->simple = o->form == HF_LOCK_SPIN;
     lock->on_event = o->on_event != NULL ? o->on_event : locks->on_event;
     lock->event_arg = o->on_event != NULL ? o->event_arg : locks->arg;
@@ -277,9 +278,9 @@ hf_lock_node *hf_lock_route(hf_lock *lock)
 
 void hf_lock_confirm_end(hf_lock *lock)
 {
-    if (lock->asks_replicas)
-        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->confirm);
-    lock->asks_replicas = false;
+    if (lock->acquire.asks_replicas)
+        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->acquire.confirm);
+    lock->acquire.asks_replicas = false;
 }
 
 void hf_lock_note_reading(hf_lock *lock, uint64_t number, uint64_t clock_ms,
@@ -296,18 +297,18 @@ bool hf_lock_left_behind(const hf_lock *lock)
 
 void hf_lock_background(hf_lock *lock, bool on)
 {
-    if (lock->background != on)
+    if (lock->release.background != on)
         hf_run_loop_background(&lock->locks->tasks.run, on ? 1 : -1);
-    lock->background = on;
+    lock->release.background = on;
 }
 
 void hf_lock_over(hf_lock *lock)
 {
     lock->over = true;
     lock->step = STEP_RELEASE;
-    lock->due_ns = lock->release_until_ns = lock->tell_until_ns = UINT64_MAX;
+    lock->due_ns = lock->release.until_ns = lock->release.tell_until_ns = UINT64_MAX;
     if (lock->in_flight > 0 || atomic_load(&lock->handle.cancel_queued) ||
-        atomic_load(&lock->event_runs))
+        atomic_load(&lock->release.event_runs))
         return;
     hf_lock_background(lock, false);
     hf_lock_move(lock, NULL);

@@ -28,6 +28,8 @@
 #include "lock/tasks.h"
 #include "lock/watchdog/watchdog.h"
 
+/* Its life. acquire.c has the ways from step to step, release.c those of the last one. A
+ * lock that was never there, and leaves nothing to say, is freed without a release. */
 typedef enum hf_lock_step {
     STEP_ACQUIRE, /* to be sent, or sent */
     STEP_PAUSE,   /* before it is sent again */
@@ -38,85 +40,122 @@ typedef enum hf_lock_step {
 } hf_lock_step;
 
 struct hf_lock {
+    /* ---- common: valid in all steps ---- */
+
     hf_lock_client *locks;
     hf_lock *next, *prev; /* in locks->active, or locks->resting */
     hf_lock **list;
+    hf_handle handle;
+    hf_lock_step step;
+    bool over; /* to be freed when nothing refers to it any more */
 
-    /* not changed after it was handed in */
+    /* as it was handed in; not changed, but for the mode */
     char prefix[HF_TAG_PREFIX_SIZE];
     size_t prefix_len;
     char owner[HF_LOCK_OWNER_SIZE], hold[HF_HOLD_SIZE];
     char *names_text; /* owned */
     const char *names[HF_LOCK_NAMES_MAX];
     size_t n_names;
-    hf_acquire_args acquire;
+    char mode;          /* of the script; a downgrade changes it */
     bool simple, fixed; /* simple: of one name, without a line */
     bool alone;         /* its owner was made for it, and has no other hold */
     unsigned slot;      /* of its keys; 0 without a cluster */
     uint32_t max_hold_ms, wait_replicas;
-    uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
-    uint64_t reached_ns; /* Redis must have answered by then */
-    hf_lock_acquired_cb on_acquired;
     hf_lock_event_cb on_event;
-    void *acquired_arg, *event_arg;
+    void *event_arg;
 
     /* any thread */
     _Atomic(hf_lock_node *) node; /* that has it; the loop changes it */
     _Atomic int state, reason;
-    _Atomic uint64_t fence;
+    _Atomic uint64_t fence;    /* 0: not granted so far */
     _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
-    _Atomic(hf_lease *) lease; /* from the first good answer to the release */
-    _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
-    atomic_bool waits;         /* until it is held: the watchdog reports to the loop, not
-                                  to the user */
-    atomic_bool granted, lost; /* that is it */
-    atomic_bool asked_early;   /* it was asked back before its grant was heard */
-    atomic_bool unheard;       /* there is no room to listen for its grant */
-    atomic_bool event_runs;    /* released, and a callback of an event has not ended */
     _Atomic int fd;            /* -1: none yet */
-    hf_minded minded;          /* the group that ends with it; the guard's lock */
 
-    hf_lock *notices_next,
-        *notices_prev; /* in a list of the client's notices, and under their lock */
-    struct hf_notices_list *notices_list; /* NULL: in none */
-    uint64_t heard_ns;                    /* from when on it is listened for */
-
-    hf_handle handle;
-    hf_lock_step step;
-    unsigned in_flight;  /* requests of its own */
+    /* its requests: to acquire, to confirm, to release */
+    unsigned in_flight;
     hf_lock_node *asked; /* of the last one */
     bool moved;          /* which was answered HF_MOVED */
-    uint64_t rest_ns;    /* no node serves it: acquire.c and a release wait for that */
+    uint64_t rest_ns;    /* no node serves it: CONFIRM and RELEASE wait for that */
+    uint64_t due_ns;     /* the next one, in PAUSE, CONFIRM and RELEASE */
     bool may_be_there;   /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;    /* until then, on Redis's clock, one that was not answered may
                             still be executed; 0: there is none */
-    bool notified;       /* its acquired callback was called */
-    bool background;     /* it is released without a waiting caller: the loop must run */
-    bool in_doubt;       /* a release was sent and not answered */
-    bool was_ours;       /* when that was sent, the deadline had not passed */
-    bool over;           /* to be freed when nothing refers to it any more */
-    uint64_t sent_ns;    /* of the last request to acquire */
-    uint64_t number;     /* of its place in the line: it is granted with a higher fence */
     hf_reading reading;  /* of the watchdog's thread while there is a lease */
-    bool leaves_reading; /* it ends without the lock: its release shows the reading */
-    uint64_t
-        heard_fence; /* of a grant that was heard before the answer that says WAITING */
-    uint64_t due_ns; /* the end of a pause, or of one before acquire.c */
-    uint64_t confirm_until_ns; /* of the wait for a server to that */
-    hf_confirm confirm;        /* while */
-    bool asks_replicas;
-    uint64_t release_until_ns, tell_until_ns; /* of the release */
-    bool answered; /* the release; not told, because a callback of an event runs */
-    bool patient;  /* it is not told before that has ended, however long it takes */
-    hf_lock_release_result result; /* of the answer, with `left` and */
-    size_t left;
-    int64_t left_ms; /* Redis's time */
-    uint32_t tries;
-    hf_err last_err; /* why it was not let in so far */
-    char detail[HF_DETAIL_SIZE];
-    hf_lock_released_cb release_cb;  /* as the call gave it */
-    hf_lock_released_cb on_released; /* still to be told */
-    void *released_arg;
+
+    /* ---- acquire: valid in ACQUIRE, PAUSE, WAIT and CONFIRM ---- */
+
+    struct {
+        hf_acquire_args args;
+        uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
+        uint64_t reached_ns; /* Redis must have answered by then */
+        hf_lock_acquired_cb cb;
+        void *arg;
+        uint32_t tries;
+        char detail[HF_DETAIL_SIZE]; /* of last_err */
+
+        /* also in HELD and RELEASE */
+        hf_err last_err; /* why it was not let in so far */
+        bool notified;   /* cb was called */
+
+        /* in ACQUIRE */
+        uint64_t sent_ns;     /* of the last request, and until there is a lease */
+        uint64_t heard_fence; /* of a grant that was heard before the answer that says
+                                 WAITING */
+
+        /* in WAIT */
+        uint64_t number;           /* of its place: it is granted with a higher fence */
+        atomic_bool granted, lost; /* any thread: what the watchdog reports */
+        atomic_bool unheard; /* any thread: there is no room to listen for its grant */
+
+        /* in WAIT and CONFIRM; any thread */
+        atomic_bool waits; /* it is not held: the watchdog reports to the loop, not to the
+                              user. False in all other steps */
+        atomic_bool asked_early; /* it was asked back before its grant was heard; true
+                                    also in HELD, until that is told */
+
+        /* in CONFIRM */
+        uint64_t confirm_until_ns; /* of the wait for a server to that */
+        bool asks_replicas;        /* false in all other steps; true, with: */
+        hf_confirm confirm;
+    } acquire;
+
+    /* ---- held: valid in HELD, also when it is lost ---- */
+
+    struct {
+        /* in a list of the client's notices, and under their lock */
+        hf_lock *next, *prev;
+        struct hf_notices_list *list; /* NULL: in none, as in all other steps */
+        uint64_t heard_ns;            /* from when on it is listened for */
+
+        /* also in WAIT and CONFIRM; any thread */
+        _Atomic(hf_lease *) lease; /* NULL: none, as in all other steps */
+
+        /* also in RELEASE; any thread */
+        _Atomic uint64_t max_ns; /* the end of max_hold; 0: none */
+        hf_minded minded;        /* the group that ends with it; the guard's lock */
+    } held;
+
+    /* ---- release: valid in RELEASE ---- */
+
+    struct {
+        hf_lock_released_cb on_released; /* still to be told */
+        uint64_t until_ns, tell_until_ns;
+        bool background;     /* no caller waits for it: the loop must run */
+        bool leaves_reading; /* it ends without the lock: its release shows the reading */
+        bool in_doubt;       /* a request was sent and not answered */
+        bool answered;       /* but not told: a callback of an event runs */
+        hf_lock_release_result result; /* of the answer, with `left` and */
+        size_t left;
+        int64_t left_ms; /* Redis's time */
+
+        /* also before, from the call on that gives it back; any thread */
+        bool was_ours;          /* the deadline had not passed */
+        hf_lock_released_cb cb; /* as the call gave it */
+        void *arg;
+        bool patient;           /* it is told after the callback of an event that runs,
+                                   however long that takes */
+        atomic_bool event_runs; /* such a callback has not ended */
+    } release;
 };
 
 HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts,

@@ -40,11 +40,11 @@ static hf_listener_tag tag_of(const hf_lock *lock)
 
 static void put_last(hf_notices_list *list, hf_lock *lock)
 {
-    lock->notices_list = list;
-    lock->notices_next = NULL;
-    lock->notices_prev = list->last;
+    lock->held.list = list;
+    lock->held.next = NULL;
+    lock->held.prev = list->last;
     if (list->last != NULL)
-        list->last->notices_next = lock;
+        list->last->held.next = lock;
     else
         list->first = lock;
     list->last = lock;
@@ -62,18 +62,18 @@ static void put_old(hf_notices *notices, hf_lock *lock)
 
 static void unlist(hf_lock *lock)
 {
-    hf_notices_list *list = lock->notices_list;
+    hf_notices_list *list = lock->held.list;
     if (list == NULL)
         return;
-    if (lock->notices_next != NULL)
-        lock->notices_next->notices_prev = lock->notices_prev;
+    if (lock->held.next != NULL)
+        lock->held.next->held.prev = lock->held.prev;
     else
-        list->last = lock->notices_prev;
-    if (lock->notices_prev != NULL)
-        lock->notices_prev->notices_next = lock->notices_next;
+        list->last = lock->held.prev;
+    if (lock->held.prev != NULL)
+        lock->held.prev->held.next = lock->held.next;
     else
-        list->first = lock->notices_next;
-    lock->notices_list = NULL;
+        list->first = lock->held.next;
+    lock->held.list = NULL;
 }
 
 static hf_lock *find_hold(const hf_notices_list *list, const char *hold, size_t len)
@@ -81,7 +81,7 @@ static hf_lock *find_hold(const hf_notices_list *list, const char *hold, size_t 
     hf_lock *lock = list->first;
     while (lock != NULL &&
            (len != HF_HOLD_SIZE - 1 || memcmp(lock->hold, hold, len) != 0))
-        lock = lock->notices_next;
+        lock = lock->held.next;
     return lock;
 }
 
@@ -92,14 +92,14 @@ void hf_notices_begin(hf_lock *lock)
     hf_notices *notices = &lock->locks->notices;
     if (lock->simple) /* which does not say whose it is */
         return;
-    lock->heard_ns = hf_boot_ns() + MOMENT_MS * HF_MS_NS;
+    lock->held.heard_ns = hf_boot_ns() + MOMENT_MS * HF_MS_NS;
     uv_mutex_lock(&notices->lock);
     put_last(&notices->young, lock);
     bool called = notices->called;
     notices->called = true;
     uv_mutex_unlock(&notices->lock);
     if (!called)
-        hf_watchdog_call(lock->locks->watchdog, lock->heard_ns);
+        hf_watchdog_call(lock->locks->watchdog, lock->held.heard_ns);
 }
 
 void hf_notices_end(hf_lock *lock)
@@ -116,8 +116,7 @@ static void choose(hf_listener *listener)
 {
     hf_notices *notices = listener->arg;
     uv_mutex_lock(&notices->lock);
-    for (const hf_lock *lock = notices->old.first; lock != NULL;
-         lock = lock->notices_next) {
+    for (const hf_lock *lock = notices->old.first; lock != NULL; lock = lock->held.next) {
         const hf_listener_tag tag = tag_of(lock);
         (void)hf_listener_add(listener, &tag); /* without room its renewals tell */
     }
@@ -144,7 +143,7 @@ static void on_message(hf_listener *listener, const char *text)
         hf_lock *lock = find_hold(&notices->old, hold, len);
         lock = lock != NULL ? lock : find_hold(&notices->young, hold, len);
         if (lock != NULL)
-            hf_watchdog_hurry(notices->watchdog, atomic_load(&lock->lease), now_ns);
+            hf_watchdog_hurry(notices->watchdog, atomic_load(&lock->held.lease), now_ns);
         else
             notices->unknown_ns = now_ns;
         at = hold + len;
@@ -176,14 +175,14 @@ static void grow_old(hf_notices *notices, uint64_t now_ns)
     bool doubt =
         notices->unknown_ns != 0 && now_ns - notices->unknown_ns < UNKNOWN_MS * HF_MS_NS;
     uv_mutex_lock(&notices->lock);
-    while ((lock = notices->young.first) != NULL && lock->heard_ns <= now_ns) {
+    while ((lock = notices->young.first) != NULL && lock->held.heard_ns <= now_ns) {
         unlist(lock);
         put_old(notices, lock);
         if (doubt)
-            hf_watchdog_hurry(notices->watchdog, atomic_load(&lock->lease), now_ns);
+            hf_watchdog_hurry(notices->watchdog, atomic_load(&lock->held.lease), now_ns);
     }
     notices->called = lock != NULL;
-    uint64_t next_ns = lock != NULL ? lock->heard_ns : 0;
+    uint64_t next_ns = lock != NULL ? lock->held.heard_ns : 0;
     uv_mutex_unlock(&notices->lock);
     if (next_ns != 0)
         hf_watchdog_call(notices->watchdog, next_ns);

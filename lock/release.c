@@ -31,14 +31,14 @@ enum { RETRY_MS = 100 };
 
 static void notify(hf_lock *lock, hf_lock_release_result result, size_t left)
 {
-    hf_lock_released_cb cb = lock->on_released;
+    hf_lock_released_cb cb = lock->release.on_released;
     hf_callback callback;
-    lock->on_released = NULL;
+    lock->release.on_released = NULL;
     if (cb == NULL)
         return;
     hf_tasks_handle_pay(&lock->handle);
     hf_callback_begin(&callback, lock->locks);
-    cb(lock, result, left, lock->released_arg);
+    cb(lock, result, left, lock->release.arg);
     hf_callback_end(&callback);
 }
 
@@ -48,20 +48,21 @@ static hf_lock_release_result assume_lease(const hf_lock *lock,
                                            hf_lock_release_result result)
 {
     bool gone = result == HF_RELEASE_EXPIRED || result == HF_RELEASE_NOT_OWNER;
-    if (result == HF_RELEASE_DONE && !lock->was_ours &&
+    if (result == HF_RELEASE_DONE && !lock->release.was_ours &&
         atomic_load(&lock->reason) != HF_LOCK_MAX_HOLD)
         return HF_RELEASE_EXPIRED;
-    return gone && lock->in_doubt && lock->was_ours ? HF_RELEASE_DONE : result;
+    return gone && lock->release.in_doubt && lock->release.was_ours ? HF_RELEASE_DONE
+                                                                    : result;
 }
 
 /* It was answered. Told, and over, when no callback of an event runs any more. */
 static void conclude(hf_lock *lock)
 {
-    lock->answered = atomic_load(&lock->event_runs);
-    if (lock->answered)
+    lock->release.answered = atomic_load(&lock->release.event_runs);
+    if (lock->release.answered)
         return; /* hf_release_notes() continues */
-    notify(lock, lock->result, lock->left);
-    if (lock->left_ms > lock->doubt_ms) {
+    notify(lock, lock->release.result, lock->release.left);
+    if (lock->release.left_ms > lock->doubt_ms) {
         hf_lock_over(lock);
         return;
     }
@@ -75,7 +76,7 @@ void hf_release_notes(hf_lock_client *locks)
         next = lock->next;
         if (lock->over)
             hf_lock_over(lock);
-        else if (lock->answered)
+        else if (lock->release.answered)
             conclude(lock);
     }
 }
@@ -93,12 +94,12 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     if (lock->over) {
         hf_lock_over(lock);
     } else if (err == HF_OK) {
-        lock->result = assume_lease(lock, left.result);
-        lock->left = left.left;
-        lock->left_ms = left.now_ms;
+        lock->release.result = assume_lease(lock, left.result);
+        lock->release.left = left.left;
+        lock->release.left_ms = left.now_ms;
         conclude(lock);
     } else {
-        lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
+        lock->release.in_doubt = lock->release.in_doubt || err == HF_UNSURE;
         lock->due_ns = hf_boot_ns();
         if (err != HF_NOSCRIPT && !moved)
             lock->due_ns += RETRY_MS * HF_MS_NS;
@@ -121,7 +122,7 @@ void hf_release_send(hf_lock *lock)
     /* It may run late: it only removes its own entry. */
     const hf_release_args args = {
         .machine = lock->locks->machine,
-        .shown = lock->leaves_reading
+        .shown = lock->release.leaves_reading
                      ? hf_reading_shown(&lock->reading, atomic_load(&node->epoch))
                      : ""};
     hf_err err =
@@ -132,7 +133,8 @@ void hf_release_send(hf_lock *lock)
 
 void hf_release_drop(hf_lock *lock)
 {
-    notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
+    notify(lock, lock->release.answered ? lock->release.result : HF_RELEASE_UNKNOWN,
+           lock->release.left);
     lock->in_flight = 0;
     atomic_store(&lock->handle.cancel_queued, false);
     hf_lock_over(lock);
@@ -151,11 +153,13 @@ void hf_release_begin(hf_lock *lock)
     uint64_t lease_ns =
         hf_lock_left_behind(lock) ? atomic_load(&lock->lease_ms) * HF_MS_NS : 0;
     lock->step = STEP_RELEASE;
-    lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
-    lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
+    lock->release.tell_until_ns =
+        hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
+    lock->release.until_ns =
+        lock->release.tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
     hf_lock_move(lock, &lock->locks->active);
-    hf_lock_background(lock, lock->on_released == NULL);
+    hf_lock_background(lock, lock->release.on_released == NULL);
     lock->in_flight++; /* it is ours until all is done here */
     hf_ask_released(lock);
     lock->in_flight--;
@@ -164,10 +168,11 @@ void hf_release_begin(hf_lock *lock)
 
 uint64_t hf_release_due_ns(const hf_lock *lock)
 {
-    bool waits = lock->patient && atomic_load(&lock->event_runs);
-    uint64_t due_ns = lock->on_released != NULL && !waits ? lock->tell_until_ns
-                      : lock->answered                    ? UINT64_MAX
-                                                          : lock->release_until_ns;
+    bool waits = lock->release.patient && atomic_load(&lock->release.event_runs);
+    uint64_t due_ns = lock->release.on_released != NULL && !waits
+                          ? lock->release.tell_until_ns
+                      : lock->release.answered ? UINT64_MAX
+                                               : lock->release.until_ns;
     if (lock->in_flight == 0 && lock->due_ns < due_ns)
         due_ns = lock->due_ns;
     return due_ns;
@@ -175,14 +180,15 @@ uint64_t hf_release_due_ns(const hf_lock *lock)
 
 void hf_release_time(hf_lock *lock, uint64_t now_ns)
 {
-    if (now_ns >= lock->tell_until_ns &&
-        !(lock->patient && atomic_load(&lock->event_runs))) {
-        notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
+    if (now_ns >= lock->release.tell_until_ns &&
+        !(lock->release.patient && atomic_load(&lock->release.event_runs))) {
+        notify(lock, lock->release.answered ? lock->release.result : HF_RELEASE_UNKNOWN,
+               lock->release.left);
         hf_lock_background(lock, true);
     }
-    if (lock->answered)
+    if (lock->release.answered)
         return;
-    if (now_ns >= lock->release_until_ns)
+    if (now_ns >= lock->release.until_ns)
         hf_lock_over(lock);
     else if (now_ns >= lock->due_ns)
         hf_release_send(lock);
@@ -193,22 +199,22 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 static void run_release(hf_task *task)
 {
     hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.task);
-    lock->on_released = lock->release_cb;
+    lock->release.on_released = lock->release.cb;
     hf_release_begin(lock);
 }
 
 /* It counts as not held from here on, even if the request fails. */
 static void give_up(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
-    hf_lease *lease = atomic_load(&lock->lease);
+    hf_lease *lease = atomic_load(&lock->held.lease);
     int kept = HF_LOCK_NOT_LOST;
-    lock->was_ours = lease != NULL && !hf_lease_lost(lease);
+    lock->release.was_ours = lease != NULL && !hf_lease_lost(lease);
     (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
     hf_hold_leave(lock);
-    hf_guard_end(&lock->locks->guard, &lock->minded);
+    hf_guard_end(&lock->locks->guard, &lock->held.minded);
     atomic_store(&lock->state, HF_LOCK_GONE);
-    lock->release_cb = cb; /* told once: by the task, if it is run, or by the call */
-    lock->released_arg = arg;
+    lock->release.cb = cb; /* told once: by the task, if it is run, or by the call */
+    lock->release.arg = arg;
 }
 
 void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
@@ -223,7 +229,7 @@ void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 
 void hf_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
-    lock->patient = true;
+    lock->release.patient = true;
     hf_lock_release(lock, cb, arg);
 }
 

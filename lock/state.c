@@ -14,7 +14,7 @@ bool hf_lock_held(const hf_lock *lock)
 
 uint64_t hf_lock_deadline_ns(const hf_lock *lock)
 {
-    const hf_lease *lease = atomic_load(&lock->lease);
+    const hf_lease *lease = atomic_load(&lock->held.lease);
     int state = atomic_load(&lock->state);
     if (lease == NULL || (state != HF_LOCK_HELD && state != HF_LOCK_SUSPECT) ||
         hf_lease_lost(lease))
@@ -42,7 +42,7 @@ hf_lock_reason hf_lock_why(const hf_lock *lock)
     hf_lock_reason reason = (hf_lock_reason)atomic_load(&lock->reason);
     if (reason == HF_LOCK_NOT_LOST && atomic_load(&lock->fence) != 0 &&
         hf_lock_get_state(lock) == HF_LOCK_GONE)
-        return hf_hold_reason(lock, atomic_load(&lock->lease));
+        return hf_hold_reason(lock, atomic_load(&lock->held.lease));
     return reason;
 }
 
