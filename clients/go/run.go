@@ -111,6 +111,9 @@ func Namespace(name string) RunOption {
 // the values of ctx. When ctx ends, the copy asks to be replaced and finishes its
 // runs; so a program may use signal.NotifyContext.
 //
+// If HOLDFAST_SOCKET names the socket of a worker with --listen, Run runs jobs for
+// that one: a program that a debugger has started joins it so. An interrupt ends it.
+//
 // Run returns only if it fails, as http.ListenAndServe does.
 func Run(ctx context.Context, mux *Mux, options ...RunOption) error {
 	o := runOptions{processes: 1, parallel: 100}
@@ -122,7 +125,7 @@ func Run(ctx context.Context, mux *Mux, options ...RunOption) error {
 	if len(mux.kinds) == 0 {
 		return errors.New("expected a handler before Run, found none")
 	}
-	if !pipe.Started() {
+	if !pipe.Started() && !pipe.Joins() {
 		return becomeWorker(&o)
 	}
 	err := mux.serve(ctx, o.parallel)
@@ -176,6 +179,7 @@ func becomeWorker(o *runOptions) error {
 
 // serve runs jobs for a worker.
 func (m *Mux) serve(ctx context.Context, parallel int) error {
+	joins := pipe.Joins()
 	socket, err := pipe.Open()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "holdfast: %v\n", err)
@@ -185,7 +189,10 @@ func (m *Mux) serve(ctx context.Context, parallel int) error {
 	// TERM only says "read the socket", which happens in any case. Signals that
 	// are caught, and not ignored, are as usual in programs that handlers start.
 	dropped := make(chan os.Signal, 1)
-	signal.Notify(dropped, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(dropped, syscall.SIGTERM)
+	if !joins { // it has no terminal
+		signal.Notify(dropped, syscall.SIGINT)
+	}
 	defer signal.Stop(dropped)
 	defer printStacksOnSignal()()
 	for _, stop := range m.stops {

@@ -4,16 +4,20 @@ package pipe
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// The variables by which a worker tells a program that it is one of a pool.
+// The variables by which a worker tells a program that it is one of a pool, and
+// the one by which somebody tells it to join one.
 const (
 	EnvFD       = "HOLDFAST_FD"
 	EnvVersions = "HOLDFAST_PIPE"
+	EnvSocket   = "HOLDFAST_SOCKET"
 )
 
 const version = 1
@@ -25,10 +29,32 @@ const ExitSetup = 78
 // Started reports whether a worker started this process as a part of a pool.
 func Started() bool { return os.Getenv(EnvFD) != "" }
 
-// Open takes the socket that the worker left in the environment. The variables
+// Joins reports whether somebody started this process to join a worker.
+func Joins() bool { return !Started() && os.Getenv(EnvSocket) != "" }
+
+// Open returns the connection to the worker that started this process, or that it
+// joins.
+func Open() (io.ReadWriteCloser, error) {
+	if Joins() {
+		return join(os.Getenv(EnvSocket))
+	}
+	return take()
+}
+
+// join leaves the variable in the environment: a debugger may run the program
+// again.
+func join(path string) (io.ReadWriteCloser, error) {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("expected a worker with --listen at the path in %s, found none: %w", EnvSocket, err)
+	}
+	return conn, nil
+}
+
+// take takes the socket that the worker left in the environment. The variables
 // go, and the descriptor is closed on exec: no program that this one starts
 // takes itself for a handler.
-func Open() (*os.File, error) {
+func take() (io.ReadWriteCloser, error) {
 	versions, number := os.Getenv(EnvVersions), os.Getenv(EnvFD)
 	os.Unsetenv(EnvVersions)
 	os.Unsetenv(EnvFD)

@@ -1,4 +1,5 @@
 /** The socket to the worker: reads frames, and writes those of one turn of the event loop at once. */
+import { once } from "node:events";
 import { Socket, type SocketConstructorOpts } from "node:net";
 import { FrameReader, type Body, type WorkerFrame } from "./frames.js";
 import type { Written } from "./written.js";
@@ -16,27 +17,42 @@ export class Pipe {
   private readonly reader: FrameReader;
   private out: (string | Buffer)[] = [];
   private binary = false;
+  private events: PipeEvents | undefined;
   private ended = false;
 
-  constructor(
-    fd: number,
-    private readonly events: PipeEvents,
-  ) {
-    this.reader = new FrameReader((frame, body) => events.frame(frame, body));
+  private constructor(fd?: number) {
+    this.reader = new FrameReader((frame, body) => this.events?.frame(frame, body));
     const options: SocketConstructorOpts & { onread: object } = {
-      fd,
-      readable: true,
-      writable: true,
+      ...(fd === undefined ? {} : { fd, readable: true, writable: true }),
       allowHalfOpen: true, // a program never closes one direction
       onread: {
         buffer: Buffer.allocUnsafeSlow(READ_SIZE),
-        callback: (size: number, buffer: Buffer) => this.read(buffer.subarray(0, size)),
+        callback: (size: number, buffer: Buffer) => this.take(buffer.subarray(0, size)),
       },
     };
     this.socket = new Socket(options);
     this.socket.on("end", () => this.end());
     this.socket.on("error", () => this.end());
-    this.socket.resume();
+  }
+
+  /** By the descriptor that the worker left to this process. */
+  static inherited(fd: number): Pipe {
+    return new Pipe(fd);
+  }
+
+  /** To a worker with --listen. It rejects if there is none. */
+  static async join(path: string): Promise<Pipe> {
+    const pipe = new Pipe();
+    pipe.socket.connect(path);
+    await once(pipe.socket, "connect");
+    return pipe;
+  }
+
+  /** Reads frames from now on. */
+  read(events: PipeEvents): void {
+    this.events = events;
+    if (this.ended) events.end();
+    else this.socket.resume();
   }
 
   /** It leaves together with what else this turn sends. */
@@ -55,6 +71,11 @@ export class Pipe {
     this.socket.unref();
   }
 
+  /** This process may live on. */
+  close(): void {
+    this.socket.destroy();
+  }
+
   private readonly flush = (): void => {
     const { out, binary } = this;
     if (out.length === 0) return;
@@ -64,7 +85,7 @@ export class Pipe {
       this.socket.write(binary ? Buffer.concat(out.map((part) => Buffer.from(part as string))) : out.join(""));
   };
 
-  private read(piece: Buffer): boolean {
+  private take(piece: Buffer): boolean {
     try {
       this.reader.push(piece);
     } catch (error) {
@@ -76,6 +97,6 @@ export class Pipe {
   private end(error?: Error): void {
     if (this.ended) return;
     this.ended = true;
-    this.events.end(error);
+    this.events?.end(error);
   }
 }

@@ -3,7 +3,7 @@ import type { Holdfast } from "../holdfast.js";
 import { Job, type Channel } from "../job.js";
 import { VERSION } from "../package.js";
 import type { Body, JobFrame, WorkerFrame } from "../pipe/frames.js";
-import { Pipe } from "../pipe/pipe.js";
+import type { Pipe } from "../pipe/pipe.js";
 import * as write from "../pipe/written.js";
 import { run, type End } from "../run.js";
 
@@ -13,7 +13,6 @@ const LOST_WAIT = 1000;
 export class Runs {
   /** Resolves when the worker wants the process to end, its runs have ended, and their verdicts are in the socket. */
   readonly ended: Promise<void>;
-  private readonly pipe: Pipe;
   private readonly running = new Map<number, Job>();
   private readonly channel: Channel;
   private stopping = false;
@@ -21,12 +20,12 @@ export class Runs {
 
   constructor(
     private readonly hf: Holdfast,
-    fd: number,
+    private readonly pipe: Pipe,
     parallel: number,
+    private readonly joined: boolean,
   ) {
     this.ended = new Promise((resolve) => (this.finish = resolve));
-    const pipe = new Pipe(fd, { frame: (frame, body) => this.take(frame, body), end: (error) => this.lost(error) });
-    this.pipe = pipe;
+    pipe.read({ frame: (frame, body) => this.take(frame, body), end: (error) => this.lost(error) });
     this.channel = {
       progress: (id, percent, note) => pipe.send(write.progress(id, percent, note)),
       checkpoint: (id, data) => pipe.send(write.checkpoint(id, data)),
@@ -83,6 +82,6 @@ export class Runs {
     }
     for (const job of this.running.values()) job.interrupt("lost");
     this.stop();
-    setTimeout(() => process.exit(1), LOST_WAIT);
+    if (!this.joined) setTimeout(() => process.exit(1), LOST_WAIT);
   }
 }
