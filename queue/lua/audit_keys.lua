@@ -52,7 +52,7 @@ local NUMBERS = {
 }
 local ENDS = {
   seen = 86400000, last = 3600000, ended = 86400000, purged = 60000,
-  told = 60000, answer = 86400000, past = 172800000, -- at most, ms
+  told = 60000, answer = 86400000, past = 172800000, runs = 60000, -- at most, ms
 }
 local LISTS = { workers = true, told = true }
 local LOCK_MS = 10000
@@ -149,7 +149,8 @@ end
 
 local function check_end(key, kind)
   local is = call('TYPE', key).ok
-  local expected = kind == 'past' and not string.find(key, P .. 'past:@', 1, true) and 'hash' or 'string'
+  local expected = kind == 'runs' and 'stream'
+    or kind == 'past' and not string.find(key, P .. 'past:@', 1, true) and 'hash' or 'string'
   if not LISTS[kind] and is ~= expected then
     report('type', 9, key, 'is a ' .. is .. ', expected a ' .. expected, 'see what it holds, then DEL it')
   elseif call('PTTL', key) == -1 then

@@ -59,7 +59,7 @@ end
 open_writes()
 local fence = call('HGET', META, 'fence')
 call('DEL', META, P .. 'readings', WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRASHES, CANCELS, WAITS, PROGRESS, CHECKPOINTS, LOGS,
-  DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS, P .. 'refused')
+  DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS, P .. 'refused', P .. 'runs')
 if fence then
   call('HSET', META, 'fence', fence)
 end

@@ -239,8 +239,8 @@ static void a_worker_that_lacks_a_command_is_refused_by_name(void **state)
 
 static bool is_option(const char *word)
 {
-    static const char *const options[] = {"PXAT", "WITHSCORES", "LIMIT", "COUNT",
-                                          "MATCH"};
+    static const char *const options[] = {"PXAT",  "WITHSCORES", "LIMIT",
+                                          "COUNT", "MATCH",      "MAXLEN"};
     for (size_t i = 0; i < HF_COUNT(options); i++)
         if (strcmp(word, options[i]) == 0)
             return true;
@@ -330,7 +330,7 @@ static void users_have_the_commands_of_their_scripts(void **state)
         "claim",   "unclaim", "renew",   "complete", "retry",    "release",
         "bury",    "check",   "peek",    "beat",     "limits",   "register",
         "shards",  "keep",    "on_dead", "cron_put", "cron_due", "cron_tick",
-        "present", "refuse",  "crash",   NULL};
+        "present", "refuse",  "crash",   "past",     "runs",     NULL};
     (void)state;
     char needed[TEXT_SIZE] = " " LOGIN "set del wait role blpop client|unblock ";
     add_all(needed, hf_lua_queue_all, producers);

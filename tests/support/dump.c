@@ -72,6 +72,11 @@ static char *value_of(redisContext *connection, const char *type, const char *ke
     } else if (strcmp(type, "list") == 0) {
         reply = ask(connection, "LRANGE %s 0 -1", key);
         text = lines(reply, 1, false);
+    } else if (strcmp(type, "stream") == 0) {
+        reply = ask(
+            connection,
+            "EVAL return(cjson.encode(redis.call('XRANGE',KEYS[1],'-','+'))) 1 %s", key);
+        text = strdup(reply->str);
     } else {
         assert_string_equal(type, "set");
         reply = ask(connection, "SMEMBERS %s", key);
