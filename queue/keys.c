@@ -50,6 +50,11 @@ void hf_key_replicated(char out[HF_KEY_SIZE], const char *ns)
     join(out, ns, ":{/}:replicated", "");
 }
 
+void hf_key_watch(char out[HF_KEY_SIZE], const char *ns)
+{
+    join(out, ns, ":{/}:watch", "");
+}
+
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker)
 {
     join(out, ns, ":{/}:worker:", worker);

@@ -11,6 +11,7 @@
 #include "holdfast/lock_set.h"
 #include "holdfast/minder.h"
 #include "holdfast/producer.h"
+#include "holdfast/runs.h"
 #include "holdfast/schedule.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
