@@ -244,3 +244,11 @@ hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
     hf_args_text(&a, json == NULL ? "" : json);
     return hf_registry_send(client, ns, &hf_lua_queue_beat, &a, cb, arg);
 }
+
+hf_err hf_heartbeat_read(const hf_answer *answer, bool *watched)
+{
+    int64_t now_ms;
+    hf_err err = hf_send_script_status(answer, 3, &now_ms);
+    *watched = err == HF_OK && hf_reply_int(hf_reply_at(answer->reply, 2)) == 1;
+    return err;
+}

@@ -20,6 +20,7 @@
 #include "worker/queues/queues.h"
 #include "worker/report.h"
 #include "worker/runner/runner.h"
+#include "worker/runs.h"
 #include "worker/worker.h"
 
 /* ---- the heartbeat ---- */
@@ -103,9 +104,8 @@ static void write_json(const hf_worker *w, hf_buf *json)
 
 /* Without heartbeats `holdfast worker list` takes this worker for one that went silent. A
  * connection that is away is logged elsewhere. */
-static void report_refusal(hf_worker *w, const hf_answer *answer)
+static void report_refusal(hf_worker *w, const hf_answer *answer, hf_err err)
 {
-    hf_err err = answer->err;
     if (hf_site_unserved(w->registry, err, answer->detail) || err == HF_UNSURE ||
         err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN || err == HF_TIMEOUT)
         return;
@@ -122,10 +122,15 @@ static void report_refusal(hf_worker *w, const hf_answer *answer)
 static void on_heartbeat(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
+    bool watched;
+    hf_err err = hf_heartbeat_read(answer, &watched);
     w->heartbeat->under_way = false;
-    if (w->phase != HF_ENDED)
-        report_refusal(w, answer);
-    if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->heartbeat->again))
+    if (w->phase == HF_ENDED)
+        return;
+    report_refusal(w, answer, err);
+    if (err == HF_OK)
+        hf_runs_watched(w, watched);
+    if (err == HF_NOSCRIPT || w->heartbeat->again)
         hf_heartbeat_send(w);
 }
 

@@ -28,6 +28,7 @@
 #include "worker/report.h"
 #include "worker/routes.h"
 #include "worker/runner/runner.h"
+#include "worker/runs.h"
 #include "worker/source/check.h"
 #include "worker/source/claim.h"
 #include "worker/source/wake.h"
@@ -171,6 +172,7 @@ static void close_all(hf_worker *w)
     hf_wake_close(w);
     hf_heartbeat_close(w);
     hf_past_close(w);
+    hf_runs_close(w);
     uv_unref((uv_handle_t *)&w->async);
 }
 
@@ -201,8 +203,10 @@ static void take_down(hf_worker *w)
     w->goodbyes = told ? hf_register_goodbye(w, on_gone, w) : 0;
     if (told && hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
         w->goodbyes++;
-    if (was_up)
+    if (was_up) {
         w->goodbyes += hf_past_goodbye(w, on_gone, w);
+        w->goodbyes += hf_runs_goodbye(w, on_gone, w);
+    }
     if (w->goodbyes == 0)
         close_all(w);
 }
@@ -261,6 +265,14 @@ static void on_gathered(uv_timer_t *timer)
     w->turn_due = true;
 }
 
+static void tell_runs(hf_worker *w)
+{
+    if (!hf_runs_due(w))
+        return;
+    hf_runner_started(w, hf_runs_goes_on, NULL);
+    hf_runs_send(w);
+}
+
 /* Sends what can be sent, starts what can be started: after every event. */
 static void turn(hf_worker *w)
 {
@@ -289,6 +301,7 @@ static void turn(hf_worker *w)
     hf_claim_lost(w);
     bool claims = (!sent || !hf_claim_can_wait(w)) && hf_claim_pump(w);
     hf_past_turn(w, claims);
+    tell_runs(w);
     hf_wake_pump(w);
     hf_wake_timers(w);
     bool ticks = w->held > 0 || w->phase == HF_STOPPING;
@@ -500,6 +513,7 @@ static hf_err open_handles(hf_worker *w)
     }
     hf_heartbeat_open(w);
     hf_past_open(w);
+    hf_runs_open(w);
     hf_check_open(w);
     uv_check_init(&w->loop, &w->turn);
     uv_prepare_init(&w->loop, &w->late_turn);

@@ -27,6 +27,7 @@
 #include "worker/run/notes.h"
 #include "worker/run/result.h"
 #include "worker/run/run.h"
+#include "worker/runs.h"
 #include "worker/worker.h"
 
 enum {
@@ -263,6 +264,7 @@ static void settle(batch *b)
     hf_watchdog_drop_many(w->watchdog, leases, n);
     for (size_t i = 0; i < b->n; i++) {
         hf_past_note(b->runs[i], b->runs[i]->ended);
+        hf_runs_ended(b->runs[i]);
         hf_run_free(b->runs[i]);
     }
     w->decided -= b->n;

@@ -22,6 +22,7 @@
 #include "worker/queues/queues.h"
 #include "worker/report.h"
 #include "worker/runner/runner.h"
+#include "worker/runs.h"
 #include "worker/schedules.h"
 #include "worker/source/wake.h"
 
@@ -88,6 +89,8 @@ static hf_err open_parts(hf_worker *w, const hf_plan *plan)
     if (err == HF_OK)
         err = hf_past_new(w);
     if (err == HF_OK)
+        err = hf_runs_new(w);
+    if (err == HF_OK)
         err = hf_leases_new(w);
     if (err == HF_OK)
         err = hf_heartbeat_new(w);
@@ -101,6 +104,7 @@ static void close_parts(hf_worker *w)
     hf_runner_free(w);
     hf_outbox_close(w);
     hf_past_free(w);
+    hf_runs_free(w);
     hf_wake_free(w);
     hf_queues_close(w);
     hf_leases_free(w);

@@ -83,6 +83,7 @@ struct hf_worker {
     struct hf_supervisors *supervisors; /* of its pools; NULL: it has none */
     struct hf_outbox *outbox;
     struct hf_past *past;
+    struct hf_runs *runs;
     struct hf_leases *leases;
     struct hf_heartbeat *heartbeat;
     struct hf_schedules *schedules;

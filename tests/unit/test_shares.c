@@ -313,6 +313,8 @@ NOTHING(hf_supervisors_stop, hf_worker *worker)
 NOTHING(hf_supervisors_end, hf_worker *worker)
 NOTHING(hf_supervisors_close, hf_worker *worker)
 NOTHING(hf_supervisors_free, hf_worker *worker)
+NOTHING(hf_supervisors_started, hf_worker *worker, void (*fn)(hf_run *run, void *arg),
+        void *arg)
 NOTHING(hf_supervisors_turn, hf_worker *worker)
 NOTHING(hf_supervisors_tick, hf_worker *worker, uint64_t keep_ms)
 NOTHING(hf_supervisors_accept, hf_run *run)

@@ -692,6 +692,11 @@ hf_run_list *hf_supervisor_waiting(hf_supervisor *s)
     return &s->waiting;
 }
 
+const hf_run_list *hf_supervisor_started(const hf_supervisor *s)
+{
+    return &s->started;
+}
+
 hf_pool_spec *hf_supervisor_spec(const hf_supervisor *s)
 {
     return s->spec;

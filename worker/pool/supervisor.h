@@ -69,6 +69,7 @@ void hf_supervisor_withdraw(hf_supervisor *s, hf_run *run);
 void hf_supervisor_release_stale(hf_supervisor *s, uint64_t now_ns, uint64_t keep_ms);
 void hf_supervisor_decide(hf_supervisor *s, uint64_t now_ns); /* about crashes */
 hf_run_list *hf_supervisor_waiting(hf_supervisor *s);
+const hf_run_list *hf_supervisor_started(const hf_supervisor *s);
 
 hf_pool_facts hf_supervisor_facts(const hf_supervisor *s);
 void hf_supervisor_free(hf_supervisor *s); /* hf_supervisor_is_empty() */

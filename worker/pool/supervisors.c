@@ -340,6 +340,13 @@ size_t hf_supervisors_waiting(const hf_worker *w)
     return n;
 }
 
+void hf_supervisors_started(hf_worker *w, void (*fn)(hf_run *run, void *arg), void *arg)
+{
+    EACH(w, s)
+    for (hf_run *run = hf_supervisor_started(s)->head; run != NULL; run = run->next)
+        fn(run, arg);
+}
+
 bool hf_supervisors_alive(const hf_worker *w)
 {
     EACH(w, s)

@@ -50,6 +50,8 @@ size_t hf_supervisors_free_slots(const hf_worker *w);
 size_t hf_supervisors_ahead(const hf_worker *w);
 size_t hf_supervisors_running(const hf_worker *w);
 size_t hf_supervisors_waiting(const hf_worker *w);
+/* Calls fn for each run that was started and has not ended. */
+void hf_supervisors_started(hf_worker *w, void (*fn)(hf_run *run, void *arg), void *arg);
 bool hf_supervisors_alive(const hf_worker *w); /* a process is left */
 
 #endif

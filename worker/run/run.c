@@ -160,6 +160,7 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
     snprintf(run->fence, sizeof run->fence, "%.*s", (int)fence.len,
              (const char *)fence.ptr);
     run->due_ms = job->due_ms;
+    run->crashes = job->crashes;
     run->isolated = w->opts.poison > 1 && job->crashes + 1 >= w->opts.poison;
     run->claimed_ns = hf_boot_ns();
     int64_t waited = now_ms - job->due_ms;
@@ -254,6 +255,14 @@ hf_run *hf_run_stand_in(hf_run *run)
 static bool handler_has_it(const hf_run *run)
 {
     return run->state == HF_STARTED && run->handler->fn != NULL;
+}
+
+/* A program has its time before it is known whether it could be started. */
+uint64_t hf_run_begun_ns(const hf_run *run)
+{
+    if (run->handler != NULL && run->handler->fn != NULL)
+        return atomic_load(&run->begun_ns);
+    return run->state == HF_STARTED || run->started ? run->started_ns : 0;
 }
 
 uint64_t hf_run_ran_ns(const hf_run *run)

@@ -36,6 +36,7 @@ struct hf_run {
     int64_t wait_ms; /* from due to claimed */
     uint64_t claimed_ns, started_ns, ended_ns;
     uint32_t timeout_ms;
+    uint32_t crashes; /* before it */
     hf_run_state state;
     bool ran_before; /* an earlier run may have left something */
     bool alone;      /* it has to have its process to itself */
@@ -47,6 +48,8 @@ struct hf_run {
     bool started;       /* its program; of a C handler begun_ns says it */
     hf_verdict_op op;   /* DECIDED: the verdict to send */
     unsigned ended;     /* how the attempt ended, as Redis has answered (past.h) */
+    unsigned lane;      /* of runs.c; 0: none yet */
+    uint64_t told_ns;   /* when it was told that it runs; 0: never (runs.c) */
     const char *reason; /* BURY */
     hf_verdict verdict; /* the handler's */
     int64_t delay_ms;   /* RETRY, RELEASE with an error: from now */
@@ -101,7 +104,8 @@ int64_t hf_run_created_ms(const hf_run *run); /* Unix; 0: nobody knows */
 /* A hash that tells its job from any other, also from one that has its id later, or has
  * it at another Redis. */
 uint64_t hf_run_identity(const hf_run *run);
-int64_t hf_run_ran_ms(const hf_run *run); /* until now, or its end */
+uint64_t hf_run_begun_ns(const hf_run *run); /* 0: it has not started */
+int64_t hf_run_ran_ms(const hf_run *run);    /* until now, or its end */
 uint64_t hf_run_ran_ns(const hf_run *run);
 /* Logs how it ended. */
 void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome);

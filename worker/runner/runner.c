@@ -529,6 +529,14 @@ size_t hf_runner_out(const hf_worker *w)
     return w->runner->c_out;
 }
 
+void hf_runner_started(hf_worker *w, void (*fn)(hf_run *run, void *arg), void *arg)
+{
+    hf_threads_running(w->runner->threads, fn, arg);
+    for (hf_run *run = w->runner->started.head; run != NULL; run = run->next)
+        fn(run, arg);
+    hf_supervisors_started(w, fn, arg);
+}
+
 uint64_t hf_runner_hold_until_ns(const hf_worker *w)
 {
     return w->runner->spawn_hold_until_ns;

@@ -23,6 +23,9 @@ uint32_t hf_runner_capacity(const hf_worker *w); /* how many can run at a time *
 bool hf_runner_all_busy(const hf_worker *w);     /* every slot has work, and more waits */
 uint32_t hf_runner_now(const hf_worker *w);      /* how many run */
 size_t hf_runner_out(const hf_worker *w);        /* C handlers that have not returned */
+/* Calls fn for each run that was started and has not ended. It must be short: threads may
+ * wait for it. */
+void hf_runner_started(hf_worker *w, void (*fn)(hf_run *run, void *arg), void *arg);
 uint64_t hf_runner_hold_until_ns(const hf_worker *w); /* no program is started; or 0 */
 
 void hf_runner_accept(
