@@ -76,6 +76,7 @@ int hf_cmd_queue_purge(hf_cli *cli);
 int hf_cmd_queue_remove(hf_cli *cli);
 int hf_cmd_queue_shards(hf_cli *cli);
 int hf_cmd_stats(hf_cli *cli);
+int hf_cmd_runs(hf_cli *cli);
 int hf_cmd_job_show(hf_cli *cli);
 int hf_cmd_job_list(hf_cli *cli);
 int hf_cmd_job_why(hf_cli *cli);

@@ -266,6 +266,32 @@ static const hf_command commands[] = {
          "`waits` as [[BOUND_MS, COUNT], ...]; the bound null is above 70 minutes.",
      .examples = "holdfast stats\n"
                  "holdfast stats --queue mail --since 10m --json"},
+    {.name = "runs",
+     .alike = "running|timeline|ps|processes|active|busy",
+     .operands = "[Q]",
+     .max_operands = 1,
+     .opts = hf_opts_runs,
+     .run = hf_cmd_runs,
+     .section = "queues",
+     .help = "show what runs, where and since when; with --follow, what ends",
+     .more =
+         "Asks the workers to tell of their runs while it looks; they hear of that "
+         "within 10 s, and it waits for them. RUN counts the runs of the job: failed "
+         "attempts "
+         "and crashes. FOR, SLOT: \"-\" while the worker has not told, for example one "
+         "of an "
+         "older version. LEASE is when it ends unless it is renewed.\n"
+         "With --follow it prints a line when a run has gone on for 2 s, when such a run "
+         "ends, for the number of shorter ones in each second, and when a worker fell "
+         "silent, until ^C. The word \"gone\" is for a run whose worker could not tell "
+         "its end. Times are UTC.\n"
+         "With --json each run is an object on a line: queue, id, type, run, attempt, "
+         "worker, slot, outcome (runs, done, failed, dead, crashed, cancelled, released, "
+         "lost, gone), start_ms, end_ms, lease_until_ms, progress. With --follow there "
+         "are also objects with short_done and short_failed of a second of a worker, and "
+         "with gone_ms of a worker that fell silent.",
+     .examples = "holdfast runs\n"
+                 "holdfast runs mail --json"},
     {.name = "queue pause",
      .alike = "pause|queue stop",
      .operands = "Q",

@@ -216,6 +216,13 @@ const hf_opt hf_opts_stats[] = {
      .help = "only this type of jobs"},
     HF_OPT_END,
 };
+const hf_opt hf_opts_runs[] = {
+    {.name = "follow",
+     .alike = "tail|watch",
+     .letter = 'f',
+     .help = "print what starts and ends, until ^C"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_workers[] = {
     {.name = "all",
      .help = "include workers that went silent more than an hour ago; after a day they "

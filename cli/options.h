@@ -99,6 +99,7 @@ extern const hf_opt hf_opts_purge[];
 extern const hf_opt hf_opts_remove[];
 extern const hf_opt hf_opts_queue_list[];
 extern const hf_opt hf_opts_stats[];
+extern const hf_opt hf_opts_runs[];
 extern const hf_opt hf_opts_workers[];
 extern const hf_opt hf_opts_show[];
 extern const hf_opt hf_opts_find[];

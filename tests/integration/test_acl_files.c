@@ -97,6 +97,7 @@ static void work(void)
     run("reader", "workers", 0);
     run("reader", "doctor", 0);
     run("reader", "wrong", 0);
+    run("reader", "runs", 0);
     run("reader", "locks list", 0);
     run("administrator", "queue shards wide 4", 0);
     run("producer", "enqueue t ok -q wide", 0);
@@ -114,6 +115,7 @@ static void work(void)
     run("administrator", "queue purge other --yes", 0);
     run("locks", "lock n -- true", 0);
     run("locks", "lock --spin m -- true", 0);
+    run("administrator", "runs", 0);
     run("administrator", "queue pause q", 0);
     run("administrator", "queue resume q", 0);
     run("administrator", "queue limit q --rate 100/1s", 0);

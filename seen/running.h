@@ -1,0 +1,70 @@
+/* running.h - the runs that go on and those that ended lately, kept from look to look.
+ *
+ * A look says that somebody looks, and puts together what workers tell (hf_admin_runs()),
+ * which jobs Redis holds as running, and the heartbeats. A run that Redis no longer
+ * holds, and whose end nobody has told, ended untold: its worker died, or is of an older
+ * version. */
+#ifndef HF_SEEN_RUNNING_H
+#define HF_SEEN_RUNNING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holdfast/runs.h"
+
+/* Times are Unix ms on Redis's clock. */
+typedef struct hf_seen_run {
+    char queue[HF_ID_SIZE], id[HF_ID_SIZE], type[HF_ID_SIZE], worker[HF_HOLDER_SIZE];
+    uint32_t run;           /* of the job, from 1 on */
+    bool told;              /* its worker has told of it: */
+    uint32_t slot;          /* of its worker, from 0 on */
+    int64_t start_ms;       /* else 0 */
+    int64_t end_ms;         /* 0: it goes on */
+    hf_run_end end;         /* HF_RUN_GOES_ON with an end_ms: it ended untold */
+    int64_t lease_until_ms; /* as Redis had it last; 0: not known */
+    uint32_t attempt;       /* from 1 on; 0: not known */
+    bool held;              /* Redis holds it as running */
+    int64_t seen_ms;        /* when a look first found it */
+    bool has_progress;
+    uint32_t progress; /* percent */
+    /* for running.c */
+    uint64_t hash;
+    int64_t told_ms;
+} hf_seen_run;
+
+typedef struct hf_seen_worker {
+    char id[HF_HOLDER_SIZE];
+    int64_t heard_ms; /* the later of its heartbeat and of what it has told */
+    bool silent;      /* its heartbeats stopped without a goodbye */
+} hf_seen_worker;
+
+typedef struct hf_running hf_running;
+
+/* What one look has found, each may be NULL. Borrowed until the call returns. */
+typedef struct hf_running_calls {
+    void (*run)(const hf_seen_run *run,
+                void *arg); /* told for the first time; or ended */
+    void (*shorts)(const char *queue, const hf_runs_entry *entry, void *arg);
+    void (*silent)(const hf_seen_worker *worker, void *arg); /* since this look */
+    void *arg;
+} hf_running_calls;
+
+/* queue NULL: all. NULL: out of memory. */
+hf_running *hf_running_new(const char *queue);
+void hf_running_free(hf_running *r);
+
+/* Call it each second or so. After a failure the next look goes on. */
+HF_MUSTCHECK hf_err hf_running_look(hf_running *r, hf_admin *admin,
+                                    const hf_running_calls *calls,
+                                    char detail[HF_DETAIL_SIZE]);
+
+/* This user may not ask workers to tell (hf_admin_watch()): HF_AUTH; else HF_OK. */
+hf_err hf_running_refused(const hf_running *r);
+int64_t hf_running_now_ms(const hf_running *r); /* of the last look */
+
+/* The longest run first; ended ones for 10 minutes, at most 5,000. */
+size_t hf_running_count(const hf_running *r);
+const hf_seen_run *hf_running_at(const hf_running *r, size_t i);
+
+#endif
