@@ -264,6 +264,31 @@ static void a_lane_is_free_again_when_its_run_has_ended(void **state)
     assert_int_equal(told("b")->slot, 0);
 }
 
+/* Its payload is how many ms it takes. */
+static hf_verdict take_time(hf_run *run, void *arg)
+{
+    (void)arg;
+    hf_test_pause_ms((unsigned)strtoul(hf_run_payload(run, NULL), NULL, 10));
+    return HF_VERDICT_DONE;
+}
+
+/* The second began before the end of the first, and is told after it. */
+static void runs_in_one_lane_do_not_overlap(void **state)
+{
+    (void)state;
+    forget();
+    watch();
+    hf_worker_fixture_start_own(&worker, redis->url, NULL, 0, take_time, NULL);
+    put("a", "2500");
+    EVENTUALLY(SOON_MS, hf_fixture_number(redis, "ZCARD hf:{q}:running") == 1);
+    ALWAYS(1500, true);
+    put("b", "3500");
+    EVENTUALLY(SOON_MS, has_ended("a", HF_RUN_DONE) && has_ended("b", HF_RUN_DONE));
+    assert_true(told("a")->start_ms + told("a")->ran_ms > told("b")->start_ms);
+    assert_int_equal(told("a")->slot, 0);
+    assert_int_equal(told("b")->slot, 1);
+}
+
 static void an_entry_has_200_runs_and_counts_the_others(void **state)
 {
     char ids[MANY][16];
@@ -472,6 +497,7 @@ int main(void)
         CASE(a_run_that_goes_on_is_told_again),
         CASE(a_run_that_went_on_before_is_told_when_somebody_looks),
         CASE(a_lane_is_free_again_when_its_run_has_ended),
+        CASE(runs_in_one_lane_do_not_overlap),
         CASE(an_entry_has_200_runs_and_counts_the_others),
         CASE(what_ended_last_is_told_when_the_worker_ends),
         CASE(a_worker_ends_to_tell_when_nobody_looks_any_more),
