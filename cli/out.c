@@ -10,6 +10,8 @@
 #include "cli/table.h"
 #include "cli/width.h"
 
+enum { PRECISE = 15, DIGITS = 17, REAL_SIZE = 40 };
+
 /* "\\u202e"; of a character above U+FFFF both halves. The length of what was written. */
 size_t hf_out_escape(const char *at, size_t len, char out[HF_ESCAPED_SIZE])
 {
@@ -44,9 +46,67 @@ static char *escape_controls(char *text)
     return line;
 }
 
+/* A number with the fewest digits that read back the same. 0: it is longer than `len`. */
+static size_t put_real(double number, size_t len, char *out)
+{
+    char text[REAL_SIZE];
+    int n = 0;
+    for (int digits = PRECISE; digits <= DIGITS; digits++) {
+        n = snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    const bool is_whole = strcspn(text, ".e") == (size_t)n; /* JSON: of another kind */
+    n += is_whole ? snprintf(text + n, sizeof text - (size_t)n, ".0") : 0;
+    if ((size_t)n > len)
+        return 0;
+    memcpy(out, text, (size_t)n);
+    return (size_t)n;
+}
+
+/* The length of a text in quotes. */
+static size_t quoted_len(const char *at)
+{
+    size_t len = 1;
+    while (at[len] != '"')
+        len += at[len] == '\\' ? 2 : 1;
+    return len + 1;
+}
+
+/* jansson writes 17 digits: 3.3999999999999999 for 3.4. Up to 15 digits a number has the
+ * text that was given. */
+static void shorten_reals(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at != '\0';) {
+        const bool is_number = *at == '-' || (*at >= '0' && *at <= '9');
+        const size_t len = is_number    ? strspn(at, "-+.0123456789eE")
+                           : *at == '"' ? quoted_len(at)
+                                        : 1;
+        const bool is_long = is_number && len > PRECISE && strcspn(at, ".eE") < len;
+        size_t put = is_long ? put_real(strtod(at, NULL), len, to) : 0;
+        if (put == 0) {
+            memmove(to, at, len);
+            put = len;
+        }
+        to += put;
+        at += len;
+    }
+    *to = '\0';
+}
+
+/* NULL as hf_out_line(). */
+static char *text_of(const json_t *object)
+{
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    if (text != NULL)
+        shorten_reals(text);
+    return text;
+}
+
 char *hf_out_line(const json_t *object)
 {
-    return escape_controls(object == NULL ? NULL : json_dumps(object, JSON_COMPACT));
+    return escape_controls(text_of(object));
 }
 
 void hf_out_plain(FILE *file, const char *text)
@@ -78,7 +138,7 @@ void hf_out_json(FILE *file, json_t *object)
 void hf_out_json_with(FILE *file, json_t *object, const char *name, const char *value,
                       size_t len)
 {
-    char *head = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    char *head = text_of(object);
     size_t head_len = head == NULL ? 0 : strlen(head) - 1; /* up to its bracket */
     size_t size = head_len + strlen(name) + len + sizeof ",\"\":}";
     char *line = head == NULL ? NULL : malloc(size);

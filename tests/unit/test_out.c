@@ -264,6 +264,30 @@ static void times_are_told_as_people_tell_them(void **state)
     assert_string_equal(moment, "2023-11-14T22:13:30.000Z (in 10s)");
 }
 
+static void numbers_have_the_fewest_digits_that_read_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *written;
+    } cases[] = {
+        {"[3.4]", "[3.4]"},
+        {"[0.1,-0.30,100.0,0.0]", "[0.1,-0.3,100.0,0.0]"},
+        {"[1.4142135623730951]", "[1.4142135623730951]"},
+        {"[1e22,1.5e300,5e-324]", "[1e22,1.5e+300,4.94065645841247e-324]"},
+        {"[1.7976931348623157e308]", "[1.7976931348623157e308]"},
+        {"[9007199254740993,-17,0]", "[9007199254740993,-17,0]"},
+        {"{\"a\\\"3.40\":[3.4,\"3.3999999999999999\"],\"b\":null}",
+         "{\"a\\\"3.40\":[3.4,\"3.3999999999999999\"],\"b\":null}"},
+    };
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        json_t *object = json_loads(cases[i].given, 0, NULL);
+        char *line = hf_out_line(object);
+        assert_string_equal(line, cases[i].written);
+        free(line);
+        json_decref(object);
+    }
+}
+
 static void bytes_that_are_no_text_do_not_end_a_json_line(void **state)
 {
     (void)state;
@@ -457,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_terminal_sees_each_row_on_one_line),
         cmocka_unit_test(a_table_without_rows_prints_nothing),
         cmocka_unit_test(times_are_told_as_people_tell_them),
+        cmocka_unit_test(numbers_have_the_fewest_digits_that_read_back),
         cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
         cmocka_unit_test(nothing_that_is_shown_is_a_command_to_a_terminal),
         cmocka_unit_test(hostile_bytes_in_a_log_line_are_escaped),
