@@ -299,8 +299,8 @@ static void turn(hf_worker *w)
     if (hf_outbox_gathers(w) && !uv_is_active((uv_handle_t *)&w->gather))
         uv_timer_start(&w->gather, on_gathered, 1, 0);
     hf_claim_lost(w);
-    bool claims = (!sent || !hf_claim_can_wait(w)) && hf_claim_pump(w);
-    hf_past_turn(w, claims);
+    if ((!sent || !hf_claim_can_wait(w)) && hf_claim_pump(w))
+        w->claimed = true;
     tell_runs(w);
     hf_wake_pump(w);
     hf_wake_timers(w);
@@ -318,16 +318,20 @@ static void turn(hf_worker *w)
 
 static void on_turn(uv_check_t *check)
 {
-    turn(check->data);
+    hf_worker *w = check->data;
+    w->claimed = false;
+    turn(w);
 }
 
 /* The loop is about to sleep, and a timer has changed something since the last turn, or
- * that turn itself has. */
+ * that turn itself has. All that was asked for leaves together, and history with no
+ * claim. */
 static void on_late_turn(uv_prepare_t *prepare)
 {
     hf_worker *w = prepare->data;
     while (w->turn_due)
         turn(w);
+    hf_past_turn(w, w->claimed);
 }
 
 /* ---- the start ---- */

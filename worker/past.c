@@ -19,6 +19,8 @@ enum {
     SPREAD_MS = 5000,  /* many workers do not send in the same second */
     AGAIN_MS = 5000,   /* after a request that was not answered, or was refused */
     LOOK_MS = 1000,    /* whether a Redis that is away is back */
+    QUIET_MS = 600000, /* what ends after such a time is sent at once */
+    LEFT_MS = 5000,    /* of a removed queue: it does not keep its slot for long */
     KEPT_MS = 600000,  /* what is older is dropped, */
     KEPT_MINUTES = 20, /* and so is the oldest of more than that: the clock was set */
     TYPES = HF_PAST_TYPES + 1 /* with HF_PAST_OTHERS */
@@ -63,10 +65,12 @@ typedef struct past_queue {
     open_minute *open; /* owned; NULL: nothing has ended yet */
     minute *oldest;    /* owned */
     size_t n_closed;
-    uint64_t again_ns; /* nothing is sent before; 0: it may be */
-    hf_site *asked;    /* of the request under way; NULL: there is none */
-    uint64_t number;   /* of a request that was not answered yet; 0: there is none */
-    size_t n_numbered; /* parts in that request */
+    uint64_t closed_ns; /* its last minute; 0: it had none */
+    uint64_t left_ns;   /* since when it leaves; 0: it stays */
+    uint64_t again_ns;  /* nothing is sent before; 0: it may be */
+    hf_site *asked;     /* of the request under way; NULL: there is none */
+    uint64_t number;    /* of a request that was not answered yet; 0: there is none */
+    size_t n_numbered;  /* parts in that request */
 } past_queue;
 
 typedef struct hf_past {
@@ -83,7 +87,7 @@ typedef struct hf_past {
 static void on_timer(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
-    w->past->due = w->turn_due = true;
+    w->past->due = true;
 }
 
 static past_queue *queue_of(const hf_served *served)
@@ -126,6 +130,12 @@ static bool leaves(const past_queue *q)
     return q->held && hf_queue_is(q->served, HF_Q_GONE);
 }
 
+/* The first of them are worth knowing soon, and cost one request more. */
+static bool was_quiet(const past_queue *q, uint64_t now_ns)
+{
+    return q->closed_ns == 0 || now_ns > q->closed_ns + QUIET_MS * HF_MS_NS;
+}
+
 /* NULL: out of memory. */
 static open_minute *begin(hf_served *served)
 {
@@ -140,8 +150,8 @@ static open_minute *begin(hf_served *served)
     const uint64_t ends =
         hf_server_when(served->site->redis, (open->minute + 1) * MINUTE_MS);
     open->until_ns = ends <= now || ends > longest ? longest : ends;
-    open->send_ns =
-        open->until_ns + (uint64_t)(hf_rng_unit(&w->rng) * SPREAD_MS) * HF_MS_NS;
+    open->send_ns = (was_quiet(q, now) ? now : open->until_ns) +
+                    (uint64_t)(hf_rng_unit(&w->rng) * SPREAD_MS) * HF_MS_NS;
     hold(q, served);
     q->open = open;
     look_at(w, leaves(q) ? now : open->send_ns);
@@ -229,6 +239,7 @@ static void close_open(hf_worker *w, past_queue *q)
     open_minute *open = q->open;
     minute *m = closed_of(open), **at = &q->oldest;
     q->open = NULL;
+    q->closed_ns = hf_boot_ns();
     if (m == NULL) {
         drop(w, ends_of(open));
     } else {
@@ -236,17 +247,27 @@ static void close_open(hf_worker *w, past_queue *q)
             at = &(*at)->next;
         *at = m;
         q->n_closed++;
-        w->past->due = w->turn_due = true;
+        w->past->due = true;
     }
     free_open(open);
+}
+
+static bool is_old(const past_queue *q, const minute *m, uint64_t now_ns)
+{
+    const uint64_t from_ns = q->left_ns > m->closed_ns ? q->left_ns : m->closed_ns;
+    return now_ns > m->closed_ns + KEPT_MS * HF_MS_NS ||
+           (q->left_ns != 0 && now_ns > from_ns + LEFT_MS * HF_MS_NS);
 }
 
 /* One that is under way stays until it is answered. */
 static void drop_old(hf_worker *w, past_queue *q, uint64_t now_ns)
 {
+    if (!leaves(q))
+        q->left_ns = 0;
+    else if (q->left_ns == 0)
+        q->left_ns = now_ns;
     while (q->oldest != NULL && q->asked == NULL &&
-           (q->n_closed > KEPT_MINUTES ||
-            now_ns > q->oldest->closed_ns + KEPT_MS * HF_MS_NS))
+           (q->n_closed > KEPT_MINUTES || is_old(q, q->oldest, now_ns)))
         drop_oldest(w, q);
 }
 
@@ -368,7 +389,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (now_ms != 0)
         hf_site_clock_read(site, now_ms, answer->sent_ns);
     (void)hf_site_unserved(site, err, answer->detail);
-    p->due = w->turn_due = true;
+    p->due = true;
 }
 
 static bool send_queue(hf_worker *w, past_queue *q)
@@ -427,10 +448,10 @@ static uint64_t next_look(const past_queue *q, uint64_t now_ns)
     return q->open != NULL ? q->open->send_ns : UINT64_MAX;
 }
 
-void hf_past_turn(hf_worker *w, bool claims)
+void hf_past_turn(hf_worker *w, bool claimed)
 {
     hf_past *p = w->past;
-    if (!p->due || claims || w->phase == HF_ENDED)
+    if (!p->due || claimed || w->phase == HF_ENDED)
         return;
     const uint64_t now = hf_boot_ns();
     uint64_t next = UINT64_MAX;
@@ -443,8 +464,8 @@ void hf_past_turn(hf_worker *w, bool claims)
     }
     p->due = false;
     for (size_t i = 0; i < w->n_sites; i++)
-        if (!is_asked(w, w->sites[i]))
-            (void)send_next(w, w->sites[i], false);
+        if (!is_asked(w, w->sites[i]) && send_next(w, w->sites[i], false))
+            hf_client_flush(w->sites[i]->client); /* before the claims of the next turn */
     for (size_t i = 0; i < HF_SLOTS_MAX; i++) {
         uint64_t look = next_look(&p->queues[i], now);
         next = look < next ? look : next;
@@ -455,7 +476,7 @@ void hf_past_turn(hf_worker *w, bool claims)
 
 void hf_past_reloaded(hf_worker *w)
 {
-    w->past->due = w->turn_due = true;
+    w->past->due = true;
 }
 
 size_t hf_past_goodbye(hf_worker *w, hf_answer_cb cb, void *arg)

@@ -3,8 +3,10 @@
  *
  * A minute is open while it lasts, on Redis's clock as this worker knows it. A few
  * seconds after its end it is sent, HF_PAST_PARTS types in each request, and one request
- * at a time for each Redis. Each has a number, so one that comes twice counts once. While
- * Redis is away up to ten minutes are kept; older ones are dropped, and counted. */
+ * at a time for each Redis. After ten quiet minutes what ends is sent within a few
+ * seconds. Each request has a number, so one that comes twice counts once. While Redis is
+ * away up to ten minutes are kept, and 5 s those of a queue that a reload has removed;
+ * older ones are dropped, and counted. */
 #ifndef HF_WORKER_PAST_H
 #define HF_WORKER_PAST_H
 
@@ -22,8 +24,8 @@ void hf_past_note(const hf_run *run,
                   unsigned how);                  /* how 0: it is no end of an attempt */
 void hf_past_buried(hf_served *served, size_t n); /* jobs died in Redis, by a claim */
 
-/* Sends what is due, unless a claim leaves in this turn. */
-void hf_past_turn(hf_worker *w, bool claims);
+/* Sends what is due, before the loop sleeps, unless a claim leaves with it. */
+void hf_past_turn(hf_worker *w, bool claimed);
 /* Queues may have been removed: theirs is sent at once. */
 void hf_past_reloaded(hf_worker *w);
 /* Sends all that is left, while the worker ends. `cb` comes once for each site that gets
