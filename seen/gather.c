@@ -148,9 +148,18 @@ static void read_names(gatherer *g)
     free(names);
 }
 
+static bool may_ask(gatherer *g)
+{
+    if (g->opts->between != NULL && !g->opts->between(g->opts->arg))
+        g->stop = true;
+    return !g->stop;
+}
+
 static void read_stats(gatherer *g)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    if (!may_ask(g))
+        return;
     hf_err err = hf_admin_stats(g->admin, g->queue->stats.queue, &stats, g->detail);
     if (err != HF_OK) {
         note_queue_fault(g, err);
@@ -404,6 +413,8 @@ static void on_schedule(const hf_schedule_info *info, void *arg)
 
 static void read_schedules(gatherer *g)
 {
+    if (!may_ask(g))
+        return;
     hf_err err = hf_admin_schedules(g->admin, g->queue->stats.queue, NULL, SCHEDULES,
                                     on_schedule, g, g->detail);
     if (err != HF_OK)

@@ -10,6 +10,10 @@ typedef struct hf_gather_opts {
     uint32_t locks_ms;     /* look for locks no longer than this */
     uint32_t audit_ms;     /* check the data for this long, at most 2,000 jobs of a queue;
                               0: not at all */
+    /* Called before each queue is asked, twice for each; a caller that reads again and
+     * again takes its time there. False: stop. NULL: ask all at once. */
+    bool (*between)(void *arg);
+    void *arg;
 } hf_gather_opts;
 
 /* Sets now_ms and the lists of *facts; its other members are the caller's. A Redis that
