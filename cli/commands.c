@@ -633,6 +633,25 @@ static const hf_command commands[] = {
      .examples = "holdfast wrong\n"
                  "holdfast wrong --late 5m --json\n"
                  "holdfast wrong --nagios"},
+    {.name = "top",
+     .alike = "htop|monitor|dashboard-tui|ui|tui|live",
+     .operands = "",
+     .opts = hf_opts_top,
+     .run = hf_cmd_top,
+     .bare = true,
+     .section = "other",
+     .help = "watch queues, jobs, workers and locks at a terminal",
+     .more =
+         "Shows what is wrong, with its why, above six pages: queues, running jobs, dead "
+         "jobs by their error, workers, locks, types. The key ? lists all keys; the last "
+         "line is the command that shows the chosen row. Changes nothing without "
+         "--allow-changes. It asks Redis for at most 100 scripts a second, so with very "
+         "many queues those that are not visible are read in turn. While Redis does not "
+         "answer, the last data stays, and the first line says how old it is.\nNeeds a "
+         "terminal of 60x12 at least, and the package holdfast-dashboard (69: it is not "
+         "installed). NO_COLOR leaves out colours; nothing is told by them alone.",
+     .examples = "holdfast top --once\n"
+                 "holdfast top --once --page workers --late 5m"},
     {.name = "doctor",
      .alike = "diagnose|fsck|repair|ping",
      .core = 7,

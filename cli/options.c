@@ -634,6 +634,39 @@ const hf_opt hf_opts_wrong[] = {
      .help = "print and exit as a plugin of Nagios does"},
     HF_OPT_END,
 };
+const hf_opt hf_opts_top[] = {
+    {.name = "interval",
+     .alike = "delay|every|refresh|watch",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 500,
+     .max = 60000,
+     .help = "read this often: 500ms to 60s; default 1s"},
+    {.name = "page",
+     .alike = "view|tab|screen",
+     .kind = HF_OPT_CHOICE,
+     .value = "PAGE",
+     .choices = "overview|running|dead|workers|locks|types",
+     .help = "begin with this page: overview (the default), running, dead, workers, "
+             "locks or types"},
+    {.name = "once",
+     .alike = "batch|print|snapshot",
+     .help = "print one screen and exit; its size is that of the terminal, or of COLUMNS "
+             "and LINES"},
+    {.name = "allow-changes",
+     .alike = "write|change|admin",
+     .help = "let the keys p (pause), c (cancel) and R (retry) change something, each "
+             "after a question"},
+    {.name = "late",
+     .alike = "threshold|warn|max-wait",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1000,
+     .max = 30 * HF_DAY_MS,
+     .help = "a ready job that waits for this long is late, as of `holdfast wrong`; "
+             "default 1m"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_demo[] = {
     {.name = "keep",
      .help = "keep the directory with the handlers, their notes and the logs"},

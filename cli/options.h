@@ -128,6 +128,7 @@ extern const hf_opt hf_opts_check[];
 extern const hf_opt hf_opts_conform[];
 extern const hf_opt hf_opts_doctor[];
 extern const hf_opt hf_opts_wrong[];
+extern const hf_opt hf_opts_top[];
 extern const hf_opt hf_opts_demo[];
 extern const hf_opt hf_opts_bench[];
 extern const hf_opt hf_opts_help[];

@@ -17,6 +17,7 @@ set(may_producer producer queue redis base)
 set(may_worker   worker queue lock redis cron base)
 set(may_seen     seen base)
 set(may_cli      cli seen bench config cron base) # The bench is a part of the command.
+set(may_top      top seen cli config base) # It is a command, in a program of its own.
 set(may_bench    bench config base)
 set(may_examples examples)
 set(may_include  "")
@@ -29,7 +30,7 @@ list(APPEND exceptions "${root}/bench/bare.c" "${root}/bench/probe.c")
 set(own_redis "${root}/examples/flash_sale.c")
 set(bad "")
 foreach(folder IN ITEMS
-    base cron redis config lock queue admin producer worker seen cli bench examples include)
+    base cron redis config lock queue admin producer worker seen cli top bench examples include)
   file(GLOB_RECURSE files "${root}/${folder}/*.c" "${root}/${folder}/*.h")
   foreach(f IN LISTS files)
     set(may ${may_${folder}})

@@ -1,0 +1,108 @@
+/* helper_program.c - see helper_program.h. */
+#include "cli/helper_program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+/* ---- where it is: found from where this program lies, so that both may be moved ---- */
+
+/* In the order in which they are tried: beside it, as after a build, and installed. */
+static const char *const folders[] = {"", HOLDFAST_LIBEXEC "/"};
+
+static bool find_program(const char *program, char out[PATH_MAX])
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    char *end = strrchr(self, '/');
+    if (end == NULL)
+        return false;
+    end[1] = '\0';
+    for (size_t i = 0; i < HF_COUNT(folders); i++) {
+        int len = snprintf(out, PATH_MAX, "%s%s%s", self, folders[i], program);
+        if (len > 0 && len < PATH_MAX && access(out, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- its arguments ---- */
+
+typedef struct words {
+    char **at; /* ends with NULL; each is owned */
+    size_t n;
+    bool failed;
+} words;
+
+static void add(words *w, const char *text, const char *value)
+{
+    const size_t size = strlen(text) + (value != NULL ? strlen(value) + 1 : 0) + 1;
+    char *word = malloc(size);
+    w->failed = w->failed || word == NULL;
+    if (word == NULL)
+        return;
+    (void)snprintf(word, size, "%s%s%s", text, value != NULL ? "=" : "",
+                   value != NULL ? value : "");
+    w->at[w->n++] = word;
+}
+
+static void add_given(words *w, const hf_given *given)
+{
+    char name[64];
+    if (strcmp(given->opt->name, "redis") == 0)
+        return;
+    (void)snprintf(name, sizeof name, "--%s", given->opt->name);
+    add(w, name, given->opt->kind == HF_OPT_FLAG ? NULL : given->text);
+}
+
+static bool make_words(const hf_argv *args, words *w)
+{
+    *w = (words){.at = calloc(args->n_given + args->n_operands + 3, sizeof *w->at)};
+    if (w->at == NULL)
+        return false;
+    add(w, "holdfast", NULL);
+    add(w, args->command->name, NULL);
+    for (size_t i = 0; i < args->n_given; i++)
+        add_given(w, &args->given[i]);
+    for (size_t i = 0; i < args->n_operands; i++)
+        add(w, args->operands[i], NULL);
+    return !w->failed;
+}
+
+static void free_words(words *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->at[i]);
+    free(w->at);
+}
+
+/* ---- the call ---- */
+
+int hf_helper_program(const hf_cli *cli, const char *program, const char *package)
+{
+    char path[PATH_MAX];
+    words w;
+    const char *name = cli->args->command->name;
+    const char *url = hf_argv_text(cli->args, "redis");
+    if (!find_program(program, path))
+        return hf_cli_say(cli, HF_EXIT_UNAVAILABLE, "",
+                          "%s needs the program %s: install the package %s", name,
+                          program, package);
+    bool ready = make_words(cli->args, &w);
+    if (ready && url != NULL)
+        ready = setenv("REDIS_URL", url, 1) == 0;
+    if (ready)
+        (void)execv(path, w.at);
+    const int error = ready ? errno : ENOMEM;
+    free_words(&w);
+    return hf_cli_say(cli, HF_EXIT_SYSTEM, "", "%s: cannot run %s: %s", name, path,
+                      strerror(error));
+}
