@@ -140,7 +140,7 @@ static void draw_totals(hf_screen *screen, unsigned row, const hf_model *model)
     const hf_top_totals t = hf_model_totals(model);
     (void)snprintf(line, sizeof line,
                    screen->columns < WIDE
-                       ? "ready %s  running %s/%s  done %s/min  failed %s%%  dead %s"
+                       ? "ready %s  run %s/%s  done %s/min  fail %s%%  dead %s"
                        : "ready %s  running %s of %s slots  done %s/min  failed %s%%  "
                          "dead %s",
                    hf_top_count(t.ready, ready), hf_top_count(t.running, running),
@@ -151,6 +151,22 @@ static void draw_totals(hf_screen *screen, unsigned row, const hf_model *model)
     (void)snprintf(line, sizeof line, "  oldest %s", hf_top_span(t.oldest_ms, oldest));
     if (t.oldest_ms >= 0 && used + strlen(line) <= screen->columns)
         (void)hf_screen_put(screen, row, used, screen->columns, HF_STYLE_PLAIN, line);
+}
+
+/* What a list leaves out. */
+static void draw_bounds(hf_screen *screen, unsigned row, const hf_model *model,
+                        const hf_view *view)
+{
+    char looked[HF_TOP_FORMAT_SIZE], all[HF_TOP_FORMAT_SIZE], line[LINE] = "";
+    const hf_top_groups *dead = &model->dead;
+    if (view->page == HF_PAGE_RUNNING && model->jobs_cut)
+        (void)snprintf(line, sizeof line, "more run than are listed");
+    else if (view->page == HF_PAGE_DEAD && dead->looked_at < dead->dead)
+        (void)snprintf(line, sizeof line, "looked at %s of %s",
+                       hf_top_count(dead->looked_at, looked),
+                       hf_top_count(dead->dead, all));
+    if (line[0] != '\0' && screen->columns >= WIDE)
+        hf_screen_put_right(screen, row, 0, screen->columns, HF_STYLE_WARN, line);
 }
 
 /* ---- the last two lines: keys, and a command, a question or a message ---- */
@@ -269,7 +285,8 @@ void hf_layout(hf_screen *screen, const hf_model *model, hf_view *view, uint64_t
     row += draw_wrongs(screen, row, model, view);
     const unsigned old_from = row;
     draw_totals(screen, row++, model);
-    row += screen->rows >= TALL ? 1 : 0;
+    if (screen->rows >= TALL) /* an empty row, or what is left out */
+        draw_bounds(screen, row++, model, view);
     const hf_area middle = {row, screen->rows - FOOT - row};
     draw_middle(screen, middle, model, view);
     if (model->away)

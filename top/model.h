@@ -47,7 +47,7 @@ typedef struct hf_top_queue {
 typedef struct hf_top_worker {
     char id[HF_HOLDER_SIZE], host[HF_HOLDER_SIZE], state[16], version[24];
     char queues[HF_TOP_TYPES_SIZE], types[HF_TOP_TYPES_SIZE];
-    int64_t pid, heard_ms, started_ms, running, slots, pools, pools_down;
+    int64_t pid, heard_ms, started_ms, running, slots, pools_down;
     bool silent;
 } hf_top_worker;
 
@@ -75,13 +75,12 @@ typedef struct hf_top_totals {
 /* Lines that are read at a row: details, a log. Each begins with a letter for its style:
  * ' ', '#' heading, '!' bad, '~' warning, '$' command, '-' dim. */
 typedef struct hf_top_text {
-    hf_buf lines;      /* owned */
-    char subject[320]; /* what it is about; "": none */
+    hf_buf lines; /* owned */
 } hf_top_text;
 
 typedef struct hf_model {
-    char server[136]; /* where Redis is; without a password */
-    char ns[HF_ID_SIZE];
+    char server[136]; /* where Redis is, without a password; and the namespace, if it is
+                         another than usual */
     int64_t now_ms;   /* of the newest answer */
     uint64_t read_ns; /* when it came, by this host's clock (hf_boot_ns()); 0: none yet */
     bool away;        /* Redis does not answer: all but the verdict is old */

@@ -36,10 +36,10 @@ void hf_reader_init(hf_reader *reader, const hf_server_opts *server, int64_t lat
     hf_mask(text);
     const char *from = strstr(text, "://");
     from = from == NULL ? text : from + strlen("://");
-    (void)snprintf(reader->model.server, sizeof reader->model.server, "%.*s",
-                   SERVER_SHOWN, strncmp(from, "***@", 4) == 0 ? from + 4 : from);
-    (void)snprintf(reader->model.ns, sizeof reader->model.ns, "%s",
-                   server->ns != NULL ? server->ns : "hf");
+    const bool other = server->ns != NULL && strcmp(server->ns, "hf") != 0;
+    (void)snprintf(reader->model.server, sizeof reader->model.server, "%.*s%s%.*s",
+                   SERVER_SHOWN, strncmp(from, "***@", 4) == 0 ? from + 4 : from,
+                   other ? " " : "", SERVER_SHOWN, other ? server->ns : "");
 }
 
 void hf_reader_done(hf_reader *reader)

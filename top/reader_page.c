@@ -106,7 +106,6 @@ static void on_worker(const hf_worker_info *info, void *arg)
                          .started_ms = info->started_ms,
                          .running = info->running,
                          .slots = info->concurrency,
-                         .pools = (int64_t)info->n_pools,
                          .silent = info->silent};
     memcpy(w->id, info->id, sizeof w->id);
     memcpy(w->host, info->host, sizeof w->host);

@@ -491,6 +491,18 @@ static void tell_change(const hf_change *c, hf_err err, size_t n, const char *de
                                                      : "is due now");
 }
 
+/* What was changed is seen at once: the next key is about it. */
+static void read_changed(hf_reader *reader, const char *queue)
+{
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    char detail[HF_DETAIL_SIZE];
+    if (hf_admin_stats(reader->admin, queue, &stats, detail) != HF_OK)
+        return;
+    (void)pthread_mutex_lock(&reader->mutex);
+    hf_model_take_stats(&reader->model, &stats);
+    (void)pthread_mutex_unlock(&reader->mutex);
+}
+
 void hf_reader_change(hf_reader *reader, const hf_change *change)
 {
     size_t n = 0;
@@ -499,6 +511,8 @@ void hf_reader_change(hf_reader *reader, const hf_change *change)
     hf_err err = hf_reader_connect(reader) ? make(reader, change, &n) : HF_CONN;
     tell_change(change, err, n, reader->detail, notice, sizeof notice);
     reader->at.dead_ns = 0;
+    if (err == HF_OK)
+        read_changed(reader, change->queue);
     (void)pthread_mutex_lock(&reader->mutex);
     memcpy(reader->model.notice, notice, sizeof notice);
     (void)pthread_mutex_unlock(&reader->mutex);
