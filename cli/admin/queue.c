@@ -9,6 +9,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "cli/admin/pools.h"
+#include "cli/admin/queue.h"
 #include "cli/admin/shards.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
@@ -21,10 +22,9 @@ enum { LIMITS_SIZE = 96, PAGE = 50 };
 
 /* ---- showing ---- */
 
-/* shards and pools: of a queue that is shown whole; shards is taken over. NULL: none. */
-static void print_json(const hf_queue_stats *s, json_t *shards, json_t *pools)
+json_t *hf_queue_json(const hf_queue_stats *s)
 {
-    json_t *object = json_pack(
+    return json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
         "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
@@ -40,6 +40,12 @@ static void print_json(const hf_queue_stats *s, json_t *shards, json_t *pools)
         (json_int_t)s->kept, "kept_bytes", (json_int_t)s->kept_bytes, "expired",
         (json_int_t)s->expired, "parked", (json_int_t)s->parked, "replaced",
         (json_int_t)s->replaced, "healed", (json_int_t)s->healed);
+}
+
+/* shards and pools: of a queue that is shown whole; shards is taken over. NULL: none. */
+static void print_json(const hf_queue_stats *s, json_t *shards, json_t *pools)
+{
+    json_t *object = hf_queue_json(s);
     if (json_array_size(shards) > 0)
         (void)json_object_set(object, "shards", shards);
     if (json_array_size(pools) > 0)

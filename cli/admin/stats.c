@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
+#include "cli/admin/stats.h"
 #include "cli/cli.h"
 #include "cli/out.h"
 
@@ -85,13 +86,13 @@ static double tenths(double ms)
     return (double)(int64_t)(ms * 10 + 0.5) / 10;
 }
 
-static json_t *object_of(const teller *t, const hf_history_type *type)
+json_t *hf_stats_json(const char *queue, const hf_history_type *type)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}",
-                     "queue", t->queue, "type", type->type, "done",
-                     (json_int_t)type->done, "failed", (json_int_t)type->failed, "dead",
-                     (json_int_t)type->dead, "run_ms", (json_int_t)type->run_ms,
-                     "wait_ms", (json_int_t)type->wait_ms, "run_p50_ms",
+                     "queue", queue, "type", type->type, "done", (json_int_t)type->done,
+                     "failed", (json_int_t)type->failed, "dead", (json_int_t)type->dead,
+                     "run_ms", (json_int_t)type->run_ms, "wait_ms",
+                     (json_int_t)type->wait_ms, "run_p50_ms",
                      tenths(hf_history_percentile(type->runs, 0.5)), "run_p99_ms",
                      tenths(hf_history_percentile(type->runs, 0.99)), "wait_p50_ms",
                      tenths(hf_history_percentile(type->waits, 0.5)), "wait_p99_ms",
@@ -104,7 +105,7 @@ static void on_type(const hf_history_type *type, void *arg)
     teller *t = arg;
     t->types++;
     if (t->cli->json)
-        (void)json_array_append_new(t->lines, object_of(t, type));
+        (void)json_array_append_new(t->lines, hf_stats_json(t->queue, type));
     else
         add_row(t, type);
 }

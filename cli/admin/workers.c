@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
+#include "cli/admin/workers.h"
 #include "cli/cli.h"
 #include "cli/common/more.h"
 #include "cli/out.h"
@@ -59,18 +60,17 @@ static json_t *pools(const hf_worker_info *w)
     return array;
 }
 
-static void print_json(const hf_worker_info *w)
+json_t *hf_workers_json(const hf_worker_info *w)
 {
-    hf_out_json(
-        stdout,
-        json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
-                  "id", hf_out_text(w->id), "host", hf_out_text(w->host), "pid",
-                  (json_int_t)w->pid, "state", hf_out_text(state_of(w)), "running",
-                  (json_int_t)w->running, "concurrency", (json_int_t)w->concurrency,
-                  "queues", names(w->queues, w->n_queues), "types",
-                  names(w->types, w->n_types), "all_types", (int)w->all_types, "heard_ms",
-                  hf_out_time(w->heard_ms), "started_ms", hf_out_time(w->started_ms),
-                  "version", hf_out_text(w->version), "pools", pools(w)));
+    return json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+                     "id", hf_out_text(w->id), "host", hf_out_text(w->host), "pid",
+                     (json_int_t)w->pid, "state", hf_out_text(state_of(w)), "running",
+                     (json_int_t)w->running, "concurrency", (json_int_t)w->concurrency,
+                     "queues", names(w->queues, w->n_queues), "types",
+                     names(w->types, w->n_types), "all_types", (int)w->all_types,
+                     "heard_ms", hf_out_time(w->heard_ms), "started_ms",
+                     hf_out_time(w->started_ms), "version", hf_out_text(w->version),
+                     "pools", pools(w));
 }
 
 static void add_row(lister *l, const hf_worker_info *w)
@@ -115,7 +115,7 @@ static void on_worker(const hf_worker_info *w, void *arg)
     (void)snprintf(l->last, sizeof l->last, "%s/%s", w->silent ? "silent" : "live",
                    w->id);
     if (l->json)
-        print_json(w);
+        hf_out_json(stdout, hf_workers_json(w));
     else
         add_row(l, w);
 }

@@ -14,6 +14,7 @@
 #include "cli/common/more.h"
 #include "cli/common/payload.h"
 #include "cli/common/priority.h"
+#include "cli/cron/cron.h"
 #include "cli/out.h"
 
 enum { PAGE = 50, LATE_MS = 2000 /* a worker takes a tick at once */ };
@@ -75,28 +76,25 @@ static json_t *with_options(json_t *json, const hf_schedule_info *s)
     return json;
 }
 
-static void print_json(const hf_schedule_info *s)
+json_t *hf_cron_json(const hf_schedule_info *s)
 {
-    hf_out_json(
-        stdout,
-        with_options(
-            json_pack(
-                "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:o, s:s, s:s, s:I, s:I, s:o, s:o, "
-                "s:I, "
-                "s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I}",
-                "id", hf_out_text(s->id), "queue", hf_out_text(s->queue), "type",
-                hf_out_text(s->type), "cron", text_or_null(s->cron), "every_ms",
-                (json_int_t)s->every_ms, "tz", text_or_null(s->tz), "state", state_of(s),
-                "held", text_or_null(s->held ? held_text : ""), "missed",
-                missed_names[s->missed], "overlap", overlap_names[s->overlap],
-                "catch_up_ms", (json_int_t)s->catch_up_ms, "jitter_ms",
-                (json_int_t)s->jitter_ms, "start_ms", hf_out_time(s->start_ms), "end_ms",
-                hf_out_time(s->end_ms), "limit", (json_int_t)s->limit, "rev",
-                (json_int_t)s->rev, "of_file", (int)s->of_file, "next_ms",
-                hf_out_time(s->next_ms), "last_ms", hf_out_time(s->last_ms), "job",
-                text_or_null(s->job), "accepted", (json_int_t)s->accepted, "skipped",
-                (json_int_t)s->skipped, "dropped", (json_int_t)s->dropped),
-            s));
+    return with_options(
+        json_pack(
+            "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:o, s:s, s:s, s:I, s:I, s:o, s:o, "
+            "s:I, "
+            "s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I}",
+            "id", hf_out_text(s->id), "queue", hf_out_text(s->queue), "type",
+            hf_out_text(s->type), "cron", text_or_null(s->cron), "every_ms",
+            (json_int_t)s->every_ms, "tz", text_or_null(s->tz), "state", state_of(s),
+            "held", text_or_null(s->held ? held_text : ""), "missed",
+            missed_names[s->missed], "overlap", overlap_names[s->overlap], "catch_up_ms",
+            (json_int_t)s->catch_up_ms, "jitter_ms", (json_int_t)s->jitter_ms, "start_ms",
+            hf_out_time(s->start_ms), "end_ms", hf_out_time(s->end_ms), "limit",
+            (json_int_t)s->limit, "rev", (json_int_t)s->rev, "of_file", (int)s->of_file,
+            "next_ms", hf_out_time(s->next_ms), "last_ms", hf_out_time(s->last_ms), "job",
+            text_or_null(s->job), "accepted", (json_int_t)s->accepted, "skipped",
+            (json_int_t)s->skipped, "dropped", (json_int_t)s->dropped),
+        s);
 }
 
 /* Those that it says. */
@@ -204,7 +202,7 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
     memcpy(l->queue, s->queue, sizeof l->queue);
     memcpy(l->last, s->id, sizeof l->last);
     if (l->json) {
-        print_json(s);
+        hf_out_json(stdout, hf_cron_json(s));
         return;
     }
     when_text(s, when, sizeof when);
@@ -372,7 +370,7 @@ static hf_err show(const hf_cli *cli, hf_admin *admin, const char *queue, const 
     if (err == HF_OK && hf_argv_has(cli->args, "payload"))
         (void)fwrite(payload, 1, info.payload_len, stdout);
     else if (err == HF_OK && cli->json)
-        print_json(&info);
+        hf_out_json(stdout, hf_cron_json(&info));
     else if (err == HF_OK)
         print_whole(&info);
     free(payload);
@@ -528,7 +526,7 @@ static int add_it(const hf_cli *cli, hf_admin *admin, const hf_schedule *schedul
         return fail(cli, err, schedule->queue);
     hf_format_moment(info.next_ms, info.now_ms, next);
     if (cli->json)
-        print_json(&info);
+        hf_out_json(stdout, hf_cron_json(&info));
     else if (info.next_ms != 0)
         printf("%s: next tick %s\n", schedule->id, next);
     else

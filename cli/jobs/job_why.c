@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/jobs/job_find.h"
 #include "cli/jobs/job_out.h"
+#include "cli/jobs/job_why.h"
 #include "seen/holder.h"
 #include "seen/reason_read.h"
 
@@ -49,7 +50,7 @@ static json_t *of_queue(const hf_job_why *why)
                      (json_int_t)why->pools_down, "holders", holders(why));
 }
 
-static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n)
+json_t *hf_job_why_json(const hf_job_why *why, const hf_reason *reasons, size_t n)
 {
     json_t *object = hf_job_json(why->job);
     json_t *rest =
@@ -65,9 +66,9 @@ static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n
     json_decref(queue);
     if (!whole) {
         json_decref(object);
-        object = NULL; /* the reader gets an error instead */
+        object = NULL;
     }
-    hf_out_json(stdout, object);
+    return object;
 }
 
 /* ---- the command ---- */
@@ -109,7 +110,7 @@ static int why(const hf_cli *cli, hf_admin *admin)
         return hf_cli_fail(cli, err, cli->detail);
     size_t n = hf_why_reasons(&why, cli->config->worker.poison, reasons);
     if (cli->json)
-        print_json(&why, reasons, n);
+        hf_out_json(stdout, hf_job_why_json(&why, reasons, n));
     else
         print_lines(cli, admin, &why, reasons, n);
     return HF_EXIT_OK;

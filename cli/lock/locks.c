@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/common/confirm.h"
 #include "cli/common/more.h"
+#include "cli/lock/locks.h"
 #include "cli/lock/open.h"
 #include "cli/out.h"
 
@@ -173,17 +174,14 @@ int hf_cmd_locks_list(hf_cli *cli)
 
 /* ---- show ---- */
 
-static void show_json(const hf_lock_entry *e)
+json_t *hf_locks_json(const hf_lock_entry *e)
 {
-    char fence[TOKEN_SIZE];
-    (void)snprintf(fence, sizeof fence, "%" PRIu64, e->fence);
-    hf_out_json(stdout,
-                json_pack("{s:o, s:o, s:s, s:b, s:I, s:I, s:I, s:o, s:b}", "owner",
-                          hf_out_text(e->owner), "client", hf_out_text(e->client), "mode",
-                          mode_of(e), "held", (int)e->granted, "permits",
-                          (json_int_t)e->permits, "holds", (json_int_t)e->holds, "fence",
-                          (json_int_t)e->fence, "ends_ms", hf_out_time(e->ends_ms),
-                          "revoked", (int)e->revoked));
+    return json_pack("{s:o, s:o, s:s, s:b, s:I, s:I, s:I, s:o, s:b}", "owner",
+                     hf_out_text(e->owner), "client", hf_out_text(e->client), "mode",
+                     mode_of(e), "held", (int)e->granted, "permits",
+                     (json_int_t)e->permits, "holds", (json_int_t)e->holds, "fence",
+                     (json_int_t)e->fence, "ends_ms", hf_out_time(e->ends_ms), "revoked",
+                     (int)e->revoked);
 }
 
 static void show_row(hf_table *table, const hf_lock_entry *e, int64_t now_ms)
@@ -218,7 +216,7 @@ static int show(const hf_cli *cli, hf_lock_client *locks, const char *name)
     hf_table_init(&table, columns, HF_COUNT(columns));
     for (size_t i = 0; i < look.n; i++) {
         if (cli->json)
-            show_json(&look.entries[i]);
+            hf_out_json(stdout, hf_locks_json(&look.entries[i]));
         else
             show_row(&table, &look.entries[i], look.now_ms);
     }
