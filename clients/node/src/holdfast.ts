@@ -1,5 +1,6 @@
 /** `Holdfast`: the jobs of a program, and the Redis that has them. */
 import type { ConnectionOptions } from "node:tls";
+import { inspect, type InspectOptions } from "node:util";
 import { Call, Plan } from "./call.js";
 import { toMs, type Duration } from "./durations.js";
 import { HoldfastError } from "./errors.js";
@@ -76,6 +77,15 @@ export class Holdfast {
       redis === undefined ? routeTo(parseAddress(this.url), { library, tls, timeout }) : new OwnRoute(redis);
     this.link = new Link(route, timeout);
     this.producer = new Producer(this, toMs(options.remember ?? "60s", "remember", 1));
+  }
+
+  /** What a log shows of it: not its URL, which may have a password. */
+  toJSON(): { namespace: string; queue: string } {
+    return { namespace: this.namespace, queue: this.queue };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `Holdfast ${inspect(this.toJSON(), options)}`;
   }
 
   // ---- jobs ----

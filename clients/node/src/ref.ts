@@ -1,4 +1,5 @@
 /** A job that was enqueued: its outcome, its result, its end. */
+import { inspect, type InspectOptions } from "node:util";
 import { toMs, type Duration } from "./durations.js";
 import { JobCancelled, JobDead, JobExpired, JobUnknown, NotKept, ResultTimeout } from "./errors.js";
 import type { Holdfast } from "./holdfast.js";
@@ -52,6 +53,15 @@ export class JobRef<Result = unknown> {
     private tag?: string,
     private readonly kept = true,
   ) {}
+
+  /** What a log or an answer shows of it: not the connection, whose URL may have a password. */
+  toJSON(): { id: string; queue: string; outcome: Outcome } {
+    return { id: this.id, queue: this.queue, outcome: this.outcome };
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    return `JobRef ${inspect(this.toJSON(), options)}`;
+  }
 
   /** The moment at which Redis accepted a job that is awaited. */
   acceptedAt(ms: string): void {

@@ -1,6 +1,7 @@
 // Producers: options, outcomes, lost answers, hooks, both Redis packages and the program's own client.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { Holdfast, JobCancelled, JobDead, JobUnknown, NoAnswer, Refused } from "holdfast-queue";
@@ -22,6 +23,15 @@ beforeEach(() => r.flushall());
 async function recordOf(ref) {
   return r.hget(`hf:{${ref.queue}}:jobs`, ref.id);
 }
+
+test("a job and a client are logged and sent without the connection", async () => {
+  const ref = await hf.send("t");
+  const shown = { id: ref.id, queue: "default", outcome: "new" };
+  assert.equal(inspect(ref), `JobRef ${inspect(shown)}`);
+  assert.deepEqual(JSON.parse(JSON.stringify(ref)), shown);
+  const type = new Holdfast({ url: "redis://:password@localhost" }).job("t", () => {});
+  for (const text of [inspect(type, { depth: 9 }), JSON.stringify(type)]) assert.doesNotMatch(text, /password/);
+});
 
 test("a record, and the place of its options", async () => {
   const ref = await hf.send(
