@@ -16,8 +16,8 @@
 #include "queue_scripts.h"
 
 enum {
-    ARGS = 4,
-    HEAD = 2,
+    ARGS = 5,
+    HEAD = 3,
     MINUTE_MS = 60000,
     TEN = 10, /* minutes */
     BY_MINUTE_MS = 3 * 60 * MINUTE_MS,
@@ -40,6 +40,8 @@ typedef struct reading {
     kind *kinds;                   /* owned */
     size_t n_kinds, cap;
     size_t from; /* of the request under way */
+    bool begun;  /* the shard was seen in a step; before the first of these it had */
+    int64_t before_done, before_failed;
 } reading;
 
 double hf_history_percentile(const int64_t counts[HF_HISTORY_BUCKETS], double part)
@@ -96,16 +98,26 @@ static hf_err take_type(reading *r, hf_history_step *step, const char *type,
     return HF_OK;
 }
 
-/* `s=<ms> r=<ready> ...` */
-static void take_sample(hf_history_step *step, const char *text)
+/* `D=<done> F=<failed> s=<ms> r=<ready> ...`: what ended in the step, and how the queue
+ * was then. */
+static void take_sample(reading *r, hf_history_step *step, const char *text)
 {
+    int64_t done = 0, failed = 0;
     const struct {
         char name;
         int64_t *to;
     } fields[] = {
-        {'s', &step->seen_ms},       {'r', &step->ready},     {'o', &step->oldest_ms},
-        {'l', &step->delayed},       {'n', &step->running},   {'x', &step->dead_jobs},
-        {'e', &step->ever_enqueued}, {'c', &step->ever_done}, {'f', &step->ever_failed},
+        {'D', &done},
+        {'F', &failed},
+        {'s', &step->seen_ms},
+        {'r', &step->ready},
+        {'o', &step->oldest_ms},
+        {'l', &step->delayed},
+        {'n', &step->running},
+        {'x', &step->dead_jobs},
+        {'e', &step->ever_enqueued},
+        {'c', &step->ever_done},
+        {'f', &step->ever_failed},
         {'k', &step->ever_crashed},
     };
     while (*text != '\0') {
@@ -116,6 +128,31 @@ static void take_sample(hf_history_step *step, const char *text)
         text += strspn(text, " ");
     }
     step->seen = step->seen_ms > 0;
+    if (!step->seen || r->begun)
+        return;
+    r->begun = true;
+    r->before_done = step->ever_done - done;
+    r->before_failed = step->ever_failed - failed;
+}
+
+static bool is_count(const char *field, const char *name, const char *text, int64_t *to)
+{
+    if (strcmp(field, name) != 0)
+        return false;
+    *to = strtoll(text, NULL, 10);
+    return true;
+}
+
+static hf_err take_field(reading *r, hf_history_step *step, const hf_bytes name,
+                         const char *text)
+{
+    if (name.len == 0)
+        take_sample(r, step, text);
+    else if (!is_count(name.ptr, "!crashed", text, &step->crashed) &&
+             !is_count(name.ptr, "!lost", text, &step->lost) &&
+             is_type(name.ptr, name.len))
+        return take_type(r, step, name.ptr, text);
+    return HF_OK;
 }
 
 static hf_err read_steps(const hf_answer *answer, void *out)
@@ -130,16 +167,16 @@ static hf_err read_steps(const hf_answer *answer, void *out)
         const hf_reply *fields = hf_reply_at(answer->reply, HEAD + i);
         hf_history_step *step = &r->part[r->from + i];
         for (size_t k = 0; k + 1 < hf_reply_len(fields); k += 2) {
-            const hf_bytes type = hf_reply_bytes(hf_reply_at(fields, k));
             const char *text = hf_reply_text(hf_reply_at(fields, k + 1));
-            if (type.len == 0)
-                take_sample(step, text);
-            else if (is_type(type.ptr, type.len) &&
-                     take_type(r, step, type.ptr, text) != HF_OK)
+            if (take_field(r, step, hf_reply_bytes(hf_reply_at(fields, k)), text) !=
+                HF_OK)
                 return HF_NOMEM;
         }
     }
     r->from += n;
+    if (err == HF_OK && r->from == r->n) /* the last step is the present */
+        take_sample(r, &r->part[r->n - 1],
+                    hf_reply_text(hf_reply_at(answer->reply, HEAD - 1)));
     return err;
 }
 
@@ -154,19 +191,16 @@ static void empty(const reading *r, hf_history_step *steps)
                               .length_ms = r->span.length_ms};
 }
 
-/* As it was seen last. Before it was seen, nothing had ended since: its counters were the
- * same. */
+/* As it was seen last. Nothing ended between. */
 static void fill_gaps(reading *r)
 {
-    const hf_history_step *last = NULL;
-    for (size_t i = 0; i < r->n && last == NULL; i++)
-        last = r->part[i].seen ? &r->part[i] : NULL;
-    if (last == NULL)
-        return;
-    hf_history_step known = {.ever_enqueued = last->ever_enqueued,
-                             .ever_done = last->ever_done,
-                             .ever_failed = last->ever_failed,
-                             .ever_crashed = last->ever_crashed};
+    hf_history_step known = {.ever_done = r->before_done,
+                             .ever_failed = r->before_failed};
+    for (size_t i = r->n; i > 0; i--)
+        if (r->part[i - 1].seen) { /* of the first one */
+            known.ever_enqueued = r->part[i - 1].ever_enqueued;
+            known.ever_crashed = r->part[i - 1].ever_crashed;
+        }
     for (size_t i = 0; i < r->n; i++) {
         hf_history_step *step = &r->part[i];
         if (step->seen) {
@@ -199,6 +233,8 @@ static void add_part(reading *r)
         to->done += from->done;
         to->failed += from->failed;
         to->dead += from->dead;
+        to->crashed += from->crashed;
+        to->lost += from->lost;
         to->seen_ms = later(to->seen_ms, from->seen_ms);
         to->oldest_ms = later(to->oldest_ms, from->oldest_ms);
         to->ready += from->ready;
@@ -210,6 +246,8 @@ static void add_part(reading *r)
         to->ever_failed += from->ever_failed;
         to->ever_crashed += from->ever_crashed;
     }
+    r->span.ever_done += r->before_done;
+    r->span.ever_failed += r->before_failed;
 }
 
 static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
@@ -217,6 +255,8 @@ static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
     reading *r = arg;
     hf_err err = HF_OK;
     empty(r, r->part);
+    r->begun = false;
+    r->before_done = r->before_failed = 0;
     for (r->from = 0; err == HF_OK && r->from < r->n;) {
         hf_args args;
         const size_t left = r->n - r->from;
@@ -226,6 +266,7 @@ static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
         hf_args_int(&args, r->first + (int64_t)r->from);
         hf_args_int(&args, left < HF_PAST_STEPS ? (int64_t)left : HF_PAST_STEPS);
         hf_args_text(&args, r->opts.type == NULL ? "" : r->opts.type);
+        hf_args_int(&args, left <= HF_PAST_STEPS ? 1 : 0);
         const hf_ask ask = {.script = &hf_lua_queue_past_read,
                             .queue = part->queue,
                             .args = &args,
@@ -236,8 +277,7 @@ static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
     }
     if (err != HF_OK)
         return err;
-    if (part->n > 0)
-        fill_gaps(r);
+    fill_gaps(r);
     add_part(r);
     return HF_OK;
 }
@@ -281,6 +321,8 @@ static void tell(const reading *r)
             step.done = r->steps[i].done;
             step.failed = r->steps[i].failed;
             step.dead = r->steps[i].dead;
+            step.crashed = r->steps[i].crashed;
+            step.lost = r->steps[i].lost;
         }
         r->opts.on_step(&step, r->opts.arg);
     }

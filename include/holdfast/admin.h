@@ -611,7 +611,8 @@ typedef struct hf_history_type {
 } hf_history_type;
 typedef void (*hf_history_type_cb)(const hf_history_type *type, void *arg);
 
-/* A step of time: what ended in it, and how the queue was near its end. */
+/* A step of time: what ended in it, and how the queue was near its end. The last one is
+ * that of now: how the queue is. */
 typedef struct hf_history_step {
     size_t size; /* the library sets it */
     int64_t begin_ms, length_ms;
@@ -623,6 +624,8 @@ typedef struct hf_history_step {
     int64_t oldest_ms; /* for how long the oldest ready job had waited */
     int64_t ever_enqueued, ever_done, ever_failed, ever_crashed; /* counters, as those of
                                                                     hf_queue_stats */
+    int64_t crashed, lost; /* of all types, in this step, also where it was not seen: runs
+                              that crashed, and verdicts that came too late */
 } hf_history_step;
 typedef void (*hf_history_step_cb)(const hf_history_step *step, void *arg);
 
@@ -641,6 +644,8 @@ typedef struct hf_history_span {
     int64_t from_ms; /* the first step began; the last one is that of now */
     int64_t now_ms;
     int64_t length_ms; /* of a step: a minute, or ten if since_ms is above 3 hours */
+    int64_t ever_done, ever_failed; /* the counters when it began, as far as the history
+                                       tells: without one, as they are now */
 } hf_history_span;
 #define HF_HISTORY_SPAN_INIT HF_STRUCT_INIT(hf_history_span)
 

@@ -17,11 +17,10 @@
 -- would end late, or has ended.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/levels.lua"
 --- @include "lib/names.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/past.lua"
+--- @include "lib/past_sample.lua"
 local SUM_MAX, TYPES_MAX, PARTS_MAX, BUCKETS, WORDS_MAX = 999999999999999, 64, 8, 46, 97
 local KNOWN_MS, LATE_MINUTES, FRESH_MS = 1200000, 12, 10000
 local worker, number, minute = ARGV[1], digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
@@ -90,26 +89,23 @@ local function add(old, new)
   return concat(names, ' ')
 end
 
--- How the queue is now, for the field with the empty name.
-local function sample()
-  local ready, delayed, oldest = 0, 0, 0
-  for _, set in ipairs(levels()) do
-    local due = call('ZCOUNT', set, '-inf', now)
-    ready, delayed = ready + due, delayed + call('ZCARD', set) - due
-    local first = due > 0 and call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
-    oldest = math.max(oldest, first and math.min(now - first, now) or 0)
+-- The attempts of this step that were done or failed, of all types.
+local function all_of(old, name, of_type)
+  local n = tonumber(string.match(old or '', name .. '=(%d+)') or nil) or 0
+  for _, sums in ipairs(added) do
+    n = n + (tonumber(string.match(sums, of_type .. '=(%d+)') or nil) or 0)
   end
-  local m = call('HMGET', META, 'enqueued', 'done', 'failed', 'crashed')
-  return string.format('s=%s r=%.0f o=%.0f l=%.0f n=%.0f x=%.0f e=%s c=%s f=%s k=%s', stamp, ready, oldest,
-    delayed, call('ZCARD', RUNNING), call('ZCARD', DEAD), m[1] or '0', m[2] or '0', m[3] or '0', m[4] or '0')
+  return string.format('%s=%.0f ', name, math.min(n, SUM_MAX))
 end
 
 local function add_to(key, ends, now_is)
-  local held = call('HMGET', key, '', '*', unpack(types))
-  local room = TYPES_MAX - call('HLEN', key) + (held[1] and 1 or 0) + (held[2] and 1 or 0)
-  local others, fields = held[2], {}
+  local held = call('HMGET', key, '', '*', CRASHED_FIELD, LOST_FIELD, unpack(types))
+  local room, others, fields = TYPES_MAX - call('HLEN', key), held[2], {}
+  for i = 1, 4 do
+    room = room + (held[i] and 1 or 0)
+  end
   for i, type in ipairs(types) do
-    local old = held[i + 2]
+    local old = held[i + 4]
     if type == '*' or not old and room <= 0 then
       others = add(others, added[i])
     else
@@ -120,9 +116,8 @@ local function add_to(key, ends, now_is)
   if others ~= held[2] then
     fields[#fields + 1], fields[#fields + 2] = '*', others
   end
-  if now_is then
-    fields[#fields + 1], fields[#fields + 2] = '', now_is
-  end
+  fields[#fields + 1], fields[#fields + 2] = '',
+    all_of(held[1], 'D', 'd') .. all_of(held[1], 'F', 'f') .. (now_is or string.match(held[1] or '', 's=.*') or '')
   call('HSET', key, unpack(fields))
   local life = math.max(1, ends - now)
   if call('PTTL', key) < life then

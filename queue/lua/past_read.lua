@@ -5,26 +5,30 @@
 --  ARGV[2]  first       the number of the first step (lib/past.lua)
 --  ARGV[3]  n           how many steps, 1 to 60
 --  ARGV[4]  type        only this type and how the queue was; '': all types
---  returns  {OK, now, {field, text, ...}, ...}: of each step the fields of its hash: a type, `*`, or '' for how the
---           queue was; {}: nothing happened, or it is not kept. Sent twice: the same.
+--  ARGV[5]  present     1: how the queue is now is answered as well
+--  returns  {OK, now, how the queue is now or '', {field, text, ...}, ...}: of each step the fields of its hash: a type,
+--           `*`, '' for how the queue was, `!crashed` or `!lost`; {}: nothing happened, or it is not kept. Sent
+--           twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/past.lua"
+--- @include "lib/past_sample.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local prefix = PAST .. (ARGV[1] == '10' and 't' or '')
 local first, n, type = digits(ARGV[2], TIME_MAX), digits(ARGV[3], 60), ARGV[4]
-local answer = { OK, now }
+local wanted = { '', CRASHED_FIELD, LOST_FIELD, type }
+local answer = { OK, now, ARGV[5] == '1' and sample() or '' }
 for step = first, first + n - 1 do
   local key = prefix .. string.format('%.0f', step)
   local fields
   if type == '' then
     fields = call('HGETALL', key)
   else
-    local texts = call('HMGET', key, '', type)
+    local texts = call('HMGET', key, unpack(wanted))
     fields = {}
-    for i, name in ipairs({ '', type }) do
+    for i, name in ipairs(wanted) do
       if texts[i] then
         fields[#fields + 1], fields[#fields + 2] = name, texts[i]
       end

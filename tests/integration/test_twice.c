@@ -651,8 +651,8 @@ static const hf_sending table[] = {
      .first = "0 T"},
     {.what = "past_read",
      .script = &hf_lua_queue_past_read,
-     .args = {"10", "1", "2", ""},
-     .first = "0 T {} {}",
+     .args = {"10", "1", "2", "", "0"},
+     .first = "0 T  {} {}",
      .reads = true},
     {.what = "runs",
      .script = &hf_lua_queue_runs,
@@ -854,6 +854,14 @@ static void uncount(const char *counted)
     if (hf_fixture_number(&suite.redis, "HINCRBY %s %s -%d", PREFIX "meta", field, by) ==
         0)
         (void)hf_fixture_command(&suite.redis, "HDEL %s %s", PREFIX "meta", field);
+    /* The history counts late verdicts as well. */
+    (void)hf_fixture_command(
+        &suite.redis, "EVAL %s 0 %s !%s -%d",
+        "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. 'past:[t0-9]*')) do"
+        " if redis.call('HEXISTS', key, ARGV[2]) == 1"
+        "  and redis.call('HINCRBY', key, ARGV[2], ARGV[3]) == 0 then"
+        "  redis.call('HDEL', key, ARGV[2]) end end",
+        PREFIX, field, by);
 }
 
 /* ---- the tests ---- */

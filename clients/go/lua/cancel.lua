@@ -626,10 +626,25 @@ end
 local function forget_over(most)
   return forget(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, most))
 end
+local PAST = P .. 'past:'
+local MINUTE_MS, TEN_MS = 60000, 600000
+local MINUTES_MS, TENS_MS = 10800000, 172800000
+local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
+
+local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
 
 local function count(field, by)
   if by > 0 then
     call('HINCRBY', META, field, by)
+    if IN_PAST[field] then
+      for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+        local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
+        call('HINCRBY', key, IN_PAST[field], by)
+        if call('PTTL', key) < 0 then
+          call('PEXPIRE', key, string.format('%d', step[3] + step[2]))
+        end
+      end
+    end
   end
 end
 
@@ -704,10 +719,25 @@ local function put_away(buried, set, id, record, reason, text)
   bury(set, id, record, reason, text)
   buried[#buried + 2], buried[#buried + 1] = text, id
 end
+local PAST = P .. 'past:'
+local MINUTE_MS, TEN_MS = 60000, 600000
+local MINUTES_MS, TENS_MS = 10800000, 172800000
+local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
+
+local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
 
 local function count(field, by)
   if by > 0 then
     call('HINCRBY', META, field, by)
+    if IN_PAST[field] then
+      for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+        local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
+        call('HINCRBY', key, IN_PAST[field], by)
+        if call('PTTL', key) < 0 then
+          call('PEXPIRE', key, string.format('%d', step[3] + step[2]))
+        end
+      end
+    end
   end
 end
 

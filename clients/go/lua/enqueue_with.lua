@@ -1368,10 +1368,25 @@ end
     return free_others(how, ids, from, keys, others)
   end
 end
+local PAST = P .. 'past:'
+local MINUTE_MS, TEN_MS = 60000, 600000
+local MINUTES_MS, TENS_MS = 10800000, 172800000
+local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
+
+local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
 
 local function count(field, by)
   if by > 0 then
     call('HINCRBY', META, field, by)
+    if IN_PAST[field] then
+      for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+        local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
+        call('HINCRBY', key, IN_PAST[field], by)
+        if call('PTTL', key) < 0 then
+          call('PEXPIRE', key, string.format('%d', step[3] + step[2]))
+        end
+      end
+    end
   end
 end
 local function has_marks(prefix)
