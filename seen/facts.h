@@ -1,7 +1,7 @@
 /* facts.h - what is known of Redis, queues, workers, schedules and locks at one moment.
  *
  * The rules of wrong.h are functions of these facts alone. gather.h reads them from
- * Redis; a caller that keeps more, such as the history of a queue, adds what it knows.
+ * Redis.
  * Times are Unix ms on Redis's clock; 0: not known. */
 #ifndef HF_SEEN_FACTS_H
 #define HF_SEEN_FACTS_H
@@ -51,11 +51,11 @@ typedef struct hf_facts_deaths {
     int64_t poison_ms;
 } hf_facts_deaths;
 
-/* What the history of a queue tells; a caller without history leaves it empty. */
+/* What the history of a queue tells; where there is none, attempts are not known. */
 typedef struct hf_facts_past {
     bool known;
     int64_t attempts, failed; /* that ended in the last 5 min */
-    int64_t rises;            /* so many minutes running `ready` rose */
+    int64_t rises; /* so many minutes running `ready` rose, from sample to sample */
     int64_t rise_per_min;
     int64_t done_per_min;
     int64_t crashed, lost; /* in the last 10 min */

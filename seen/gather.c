@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "seen/gather_locks.h"
+#include "seen/gather_past.h"
 #include "seen/words.h"
 
 enum {
@@ -390,6 +391,16 @@ static void read_deaths(gatherer *g)
     free(d);
 }
 
+/* ---- history ---- */
+
+static void read_past(gatherer *g)
+{
+    hf_err err =
+        hf_gather_past(g->admin, g->queue->stats.queue, &g->queue->past, g->detail);
+    if (err != HF_OK)
+        note_queue_fault(g, err);
+}
+
 /* ---- schedules ---- */
 
 static void on_schedule(const hf_schedule_info *info, void *arg)
@@ -467,8 +478,9 @@ static void for_each_queue(gatherer *g, void (*read)(gatherer *g))
 hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
 {
     static void (*const of_all[])(gatherer *) = {read_redis, read_names};
-    static void (*const of_queues[])(gatherer *) = {
-        read_oldest, read_unhandled, read_deaths, read_schedules, read_findings};
+    static void (*const of_queues[])(gatherer *) = {read_oldest,    read_unhandled,
+                                                    read_deaths,    read_past,
+                                                    read_schedules, read_findings};
     gatherer g = {.opts = opts,
                   .admin = opts->admin,
                   .facts = facts,

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "queue_scripts.h"
 #include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
 #include "tests/support/lock_fixture.h"
 
 enum { LINE = 400, MINUTE_MS = 60000, HOUR_MS = 3600000, SOON_MS = 20000 };
@@ -17,7 +19,8 @@ enum { LINE = 400, MINUTE_MS = 60000, HOUR_MS = 3600000, SOON_MS = 20000 };
     "  - {type: good, exec: ['true']}\n"                                                 \
     "  - {type: bad, exec: [sh, -c, 'echo connection refused by host 7 >&2; exit "       \
     "65']}\n"                                                                            \
-    "  - {type: long, exec: [sleep, '60']}\n"
+    "  - {type: long, exec: [sleep, '60']}\n"                                            \
+    "  - {type: fails, exec: ['false']}\n"
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;
 
@@ -237,6 +240,151 @@ static void deaths_are_grouped_by_their_error(void **state)
     assert_says("1 job of queue default died as poison in the last hour.");
     assert_says("while they ran job d4.");
     (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:dead 1000 d4");
+    assert_found("");
+}
+
+/* ---- what the history tells ---- */
+
+/* As if so many minutes had passed since its last sample. */
+static void age_history(int minutes)
+{
+    static const char age[] =
+        "local minutes, keys = tonumber(ARGV[1]), redis.call('KEYS', "
+        "'hf:{default}:past:[0-9]*')"
+        " table.sort(keys)"
+        " for _, key in ipairs(keys) do"
+        "  local sample = redis.call('HGET', key, '')"
+        "  if sample then redis.call('HSET', key, '', (string.gsub(sample, 's=(%d+)', "
+        "function(ms) return string.format('s=%.0f', ms - minutes * 60000) end))) end"
+        "  redis.call('RENAME', key, (string.gsub(key, '%d+$', "
+        "function(n) return string.format('%.0f', n - minutes) end)))"
+        " end return #keys";
+    assert_true(hf_fixture_number(&fixture->redis, "EVAL %s 0 %d", (const char *)age,
+                                  minutes) > 0);
+}
+
+static void attempts_that_fail_are_told_for_five_minutes(void **state)
+{
+    char line[LINE];
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    for (int i = 0; i < 25; i++) {
+        snprintf(line, sizeof line, "enqueue fails @ --id f%d", i);
+        hf_try_run(line, 0);
+    }
+    EVENTUALLY(SOON_MS, hf_try_figure("default", "failed") >= 25);
+    EVENTUALLY(15000, finds("failing bad;"));
+    assert_says("100 % of the attempts of queue default failed in the last 5 min.");
+    hf_try_run("queue purge default @ --yes", 0);
+    assert_found("failing bad;");
+    age_history(4);
+    assert_found("failing bad;");
+    age_history(2);
+    assert_found("");
+}
+
+static void attempts_that_are_done_count_as_well(void **state)
+{
+    char line[LINE];
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    for (int i = 0; i < 40; i++) {
+        snprintf(line, sizeof line, "enqueue %s @ --id f%d --max-attempts 1",
+                 i % 8 == 0 ? "fails" : "good", i);
+        hf_try_run(line, 0);
+    }
+    EVENTUALLY(SOON_MS, hf_try_figure("default", "done") == 35 &&
+                            hf_try_figure("default", "failed") == 5);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&fixture->redis, "EVAL %s 0",
+                                          "return #redis.call('KEYS', "
+                                          "'hf:{default}:past:[0-9]*')") > 0);
+    assert_found("");
+}
+
+/* A sample of a worker, by the script that workers send. */
+static void add_sample(unsigned number)
+{
+    const long long minute = now() / MINUTE_MS;
+    const char *answer = hf_fixture_command(
+        &fixture->redis, "EVAL %s 1 hf:{default}: w %u %lld 10800000 good d=1",
+        (const char *)hf_lua_queue_past.text, number, minute);
+    if (strstr(answer, "(error)") != NULL)
+        fail_msg("%s", answer);
+    age_history(1);
+}
+
+static void a_queue_that_grows_says_how_fast(void **state)
+{
+    char line[LINE];
+    (void)state;
+    start_busy();
+    hf_try_run("queue limit default @ --max-running 2", 0);
+    put_ready("w", "good", 2 * MINUTE_MS);
+    for (unsigned i = 1; i <= 6; i++)
+        add_sample(i);
+    assert_found("late warn;"); /* it has not grown */
+    for (unsigned i = 7; i <= 12; i++) {
+        snprintf(line, sizeof line, "enqueue good @ --id g%u", i);
+        hf_try_run(line, 0);
+        add_sample(i);
+    }
+    hf_try_run("enqueue good @ --id last", 0);
+    assert_found("grows warn;");
+    assert_says("Queue default grows by 1 a minute; the oldest job waits for 2 min");
+    assert_says("Job w (max_running): 2 jobs of queue 'default' run, of at most 2 (");
+    json_t *why = hf_try_object("job why w @ --json", 0);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(why, "reasons"), 0)),
+        "max_running");
+    json_decref(why);
+    hf_try_run("queue limit default @ --max-running 0", 0);
+    hf_try_run("job cancel l1 @ --wait", 0);
+    EVENTUALLY(15000, finds(""));
+}
+
+static void crashed_runs_are_told_for_ten_minutes(void **state)
+{
+    (void)state;
+    start_busy();
+    for (long long n = 0; n < 3; n = hf_try_figure("default", "crashed")) {
+        hf_proc_kill(&hf_try_proc);
+        hf_try_worker("worker @ -c w.yaml");
+        EVENTUALLY(SOON_MS, hf_try_figure("default", "crashed") > n);
+    }
+    EVENTUALLY(15000, strstr(found(), "crashes warn;") != NULL);
+    assert_says("runs of queue default crashed in the last 10 min.");
+    age_history(9);
+    assert_non_null(strstr(found(), "crashes warn;"));
+    age_history(2);
+    assert_null(strstr(found(), "crashes"));
+}
+
+static void a_late_verdict_is_told_for_ten_minutes(void **state)
+{
+    char fence[64];
+    (void)state;
+    hf_cli_fixture_put(fixture, "w.yaml",
+                       "worker: {lease: 30s, shutdown_timeout: 1s}\n"
+                       "handlers: [{type: gate, exec: [sh, -c, 'until [ -e go ]; do "
+                       "sleep 0.05; done'], cwd: .}]\n");
+    hf_cli_fixture_remove(fixture, "go");
+    beat(WEB2, MINUTE_MS, "\"types\":[\"*\"]");
+    hf_try_worker("worker @ -c w.yaml");
+    hf_try_run("enqueue gate @ --id g", 0);
+    EVENTUALLY(SOON_MS, hf_try_is_in("g", "running"));
+    const char *holder = hf_fixture_command(&fixture->redis, "GET hf:{default}:lock:g");
+    assert_non_null(strrchr(holder, ':'));
+    (void)snprintf(fence, sizeof fence, "%s", strrchr(holder, ':'));
+    assert_found("");
+    (void)hf_fixture_command(&fixture->redis, "SET hf:{default}:lock:g %s%s KEEPTTL",
+                             WEB2, fence); /* another worker holds it now */
+    hf_cli_fixture_put(fixture, "go", "");
+    EVENTUALLY(SOON_MS, hf_try_figure("default", "lost") == 1);
+    EVENTUALLY(15000, finds("lost warn;"));
+    assert_says("1 verdict of queue default came too late in the last 10 min.");
+    age_history(9);
+    assert_found("lost warn;");
+    age_history(2);
     assert_found("");
 }
 
@@ -483,6 +631,11 @@ int main(void)
         TEST(a_late_queue_has_the_reason_of_job_why),
         TEST(a_pause_is_a_note_after_a_while),
         TEST(deaths_are_grouped_by_their_error),
+        TEST(attempts_that_fail_are_told_for_five_minutes),
+        TEST(attempts_that_are_done_count_as_well),
+        TEST(a_queue_that_grows_says_how_fast),
+        TEST(crashed_runs_are_told_for_ten_minutes),
+        TEST(a_late_verdict_is_told_for_ten_minutes),
         TEST(faults_in_the_data_are_found_and_go_with_their_repair),
         TEST(a_silent_worker_is_bad_and_then_a_note),
         TEST(a_pool_that_is_down_is_told),

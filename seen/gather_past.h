@@ -1,0 +1,11 @@
+/* gather_past.h - the facts that the history of a queue tells. */
+#ifndef HF_SEEN_GATHER_PAST_H
+#define HF_SEEN_GATHER_PAST_H
+
+#include "seen/facts.h"
+
+/* Reads the last minutes of a queue into *out. It costs two requests. */
+HF_MUSTCHECK hf_err hf_gather_past(hf_admin *admin, const char *queue, hf_facts_past *out,
+                                   char detail[HF_DETAIL_SIZE]);
+
+#endif
