@@ -99,6 +99,8 @@ static void read_page(hf_feed *feed)
 {
     feed->page_ns = hf_boot_ns();
     hf_reader_page(feed->reader, &feed->now);
+    feed->tokens -= (double)feed->now.n_visible; /* which it has asked for */
+    feed->tokens = feed->tokens < -BURST ? -BURST : feed->tokens;
     tell(feed);
 }
 

@@ -6,6 +6,7 @@
 #define HF_TOP_READER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "holdfast/lock.h"
 #include "top/view.h"
@@ -43,7 +44,7 @@ typedef struct hf_reader {
     hf_facts_lock *kept; /* owned: the locks that were found last */
     size_t n_kept;
     int64_t dead_sum; /* of the dead jobs that were grouped */
-    bool out_of_memory;
+    atomic_bool out_of_memory;
     hf_subject subject;         /* that the model's details and log are about */
     bool (*between)(void *arg); /* of hf_reader_whole() */
     void *arg;
