@@ -11,6 +11,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/mask.h"
 #include "base/text.h"
@@ -275,6 +276,7 @@ static int run(top *t, const hf_cli *cli)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "top has no --json: 'holdfast wrong --json' and 'holdfast "
                           "queue list --json' have the same");
+    HF_ASSERT(cli->config != NULL); /* here the command is not bare */
     hf_reader_init(&t->reader, &cli->server,
                    hf_argv_number(cli->args, "late", HF_FACTS_LATE_MS),
                    cli->config->worker.poison);
