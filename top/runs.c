@@ -46,7 +46,7 @@ bool hf_top_runs_tell(hf_top_runs *runs, const hf_top_run *run)
     }
     if (run->seen_ms > known->seen_ms)
         known->seen_ms = run->seen_ms;
-    if (run->end_ms > 0 && (known->end_ms == 0 || run->end == HF_RUN_FAILED)) {
+    if (run->end_ms > 0 && (known->end_ms == 0 || run->end == HF_TOP_RUN_FAILED)) {
         known->end_ms = run->end_ms;
         known->end = run->end;
     }
@@ -60,7 +60,7 @@ void hf_top_runs_listed(hf_top_runs *runs, int64_t now_ms, bool whole, int64_t s
         hf_top_run *run = &runs->at[i];
         if (whole && run->end_ms == 0 && run->seen_ms != now_ms) {
             run->end_ms = now_ms;
-            run->end = HF_RUN_ENDED;
+            run->end = HF_TOP_RUN_ENDED;
         }
         if (run->end_ms == 0 || run->end_ms >= since_ms)
             runs->at[kept++] = *run;
@@ -79,7 +79,7 @@ static void mark(const hf_top_run *run, int64_t from_ms, int64_t step_ms, int64_
     for (int64_t i = first; end_ms >= from_ms && i <= last && i < (int64_t)n; i++)
         if (cells[i] < cell)
             cells[i] = cell;
-    if (run->end == HF_RUN_FAILED && end_ms >= from_ms && last < (int64_t)n)
+    if (run->end == HF_TOP_RUN_FAILED && end_ms >= from_ms && last < (int64_t)n)
         cells[last] = HF_LANE_FAILED;
 }
 

@@ -12,18 +12,18 @@
 
 #include "holdfast/admin.h"
 
-typedef enum hf_run_end {
-    HF_RUN_RUNS,
-    HF_RUN_ENDED, /* done, or the outcome is not known */
-    HF_RUN_FAILED /* failed, died, or crashed */
-} hf_run_end;
+typedef enum hf_top_run_end {
+    HF_TOP_RUN_RUNS,
+    HF_TOP_RUN_ENDED, /* done, or the outcome is not known */
+    HF_TOP_RUN_FAILED /* failed, died, or crashed */
+} hf_top_run_end;
 
 typedef struct hf_top_run {
     char id[HF_ID_SIZE], worker[HF_HOLDER_SIZE];
     uint64_t fence;           /* with the id: which run it is */
     int64_t start_ms, end_ms; /* Unix ms on Redis's clock; end_ms 0: it runs */
     int64_t seen_ms;          /* in a list; 0: never */
-    hf_run_end end;
+    hf_top_run_end end;
 } hf_top_run;
 
 /* The memory is bounded: of more runs the ones that ended first are forgotten. */

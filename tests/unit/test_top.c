@@ -185,7 +185,7 @@ static void too_many_errors_share_the_last_group(void **state)
 /* ---- runs ---- */
 
 static void tell(const char *id, int64_t start, int64_t ended, int64_t seen,
-                 hf_run_end how)
+                 hf_top_run_end how)
 {
     hf_top_run run = {
         .fence = 1, .start_ms = start, .end_ms = ended, .seen_ms = seen, .end = how};
@@ -208,7 +208,7 @@ static const char *lane(int64_t now)
 static void a_run_that_a_list_lacks_has_ended(void **state)
 {
     (void)state;
-    tell("1", NOW - 5 * S, 0, NOW, HF_RUN_RUNS);
+    tell("1", NOW - 5 * S, 0, NOW, HF_TOP_RUN_RUNS);
     hf_top_runs_listed(&model.runs, NOW, true, 0);
     assert_string_equal(lane(NOW), "     #####");
     hf_top_runs_listed(&model.runs, NOW + 2 * S, false, 0); /* the list was cut */
@@ -222,9 +222,9 @@ static void a_run_that_a_list_lacks_has_ended(void **state)
 static void a_stream_tells_how_runs_ended(void **state)
 {
     (void)state;
-    tell("1", NOW - 5 * S, 0, NOW, HF_RUN_RUNS);
-    tell("1", NOW - 5 * S, NOW - S, 0, HF_RUN_FAILED);
-    tell("2", NOW - 9 * S, NOW - 7 * S, 0, HF_RUN_ENDED);
+    tell("1", NOW - 5 * S, 0, NOW, HF_TOP_RUN_RUNS);
+    tell("1", NOW - 5 * S, NOW - S, 0, HF_TOP_RUN_FAILED);
+    tell("2", NOW - 9 * S, NOW - 7 * S, 0, HF_TOP_RUN_ENDED);
     hf_top_runs_listed(&model.runs, NOW, true, 0);
     assert_string_equal(lane(NOW), " eee eeeex");
     assert_string_equal(lane(NOW + 60 * S), "          ");
@@ -236,7 +236,7 @@ static void of_too_many_runs_the_first_are_forgotten(void **state)
     (void)state;
     for (int i = 0; i < HF_RUNS_MAX + 10; i++) {
         (void)snprintf(id, sizeof id, "%d", i);
-        tell(id, NOW, NOW + i, 0, HF_RUN_ENDED);
+        tell(id, NOW, NOW + i, 0, HF_TOP_RUN_ENDED);
     }
     assert_int_equal(model.runs.n, HF_RUNS_MAX);
     for (size_t i = 0; i < model.runs.n; i++)

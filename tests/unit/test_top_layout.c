@@ -114,7 +114,7 @@ static void make_workers(void)
 }
 
 static void add_run(const char *id, const char *worker, int64_t from, int64_t to,
-                    hf_run_end end)
+                    hf_top_run_end end)
 {
     hf_top_run run = {.fence = 1, .start_ms = from, .end_ms = to, .end = end};
     SET(run.id, id);
@@ -141,9 +141,11 @@ static void make_jobs(void)
         job->progress = 40;
     }
     SET(model.jobs[1].note, "page 12 of 30");
-    add_run("a", "web1-11-00000000000000aa", NOW - 95 * S, 0, HF_RUN_RUNS);
-    add_run("b", "web1-11-00000000000000aa", NOW - 118 * S, NOW - 100 * S, HF_RUN_ENDED);
-    add_run("c", "web2-880-00000000000000bb", NOW - 90 * S, NOW - 60 * S, HF_RUN_FAILED);
+    add_run("a", "web1-11-00000000000000aa", NOW - 95 * S, 0, HF_TOP_RUN_RUNS);
+    add_run("b", "web1-11-00000000000000aa", NOW - 118 * S, NOW - 100 * S,
+            HF_TOP_RUN_ENDED);
+    add_run("c", "web2-880-00000000000000bb", NOW - 90 * S, NOW - 60 * S,
+            HF_TOP_RUN_FAILED);
 }
 
 static void make_rest(void)
