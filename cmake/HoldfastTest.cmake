@@ -15,6 +15,9 @@ function(hf_add_test)
   if(TARGET holdfast_command)
     add_dependencies(${target} holdfast_command)
   endif()
+  if(TARGET holdfast_top) # which that one runs
+    add_dependencies(${target} holdfast_top)
+  endif()
   add_test(NAME ${arg_LABEL}.${arg_NAME} COMMAND ${target})
   set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES
     LABELS ${arg_LABEL} SKIP_RETURN_CODE 77)

@@ -163,7 +163,8 @@ static void make_rest(void)
     }
     model.locks = calloc(1, sizeof *model.locks);
     model.types = calloc(1, sizeof *model.types);
-    assert_true(model.locks != NULL && model.types != NULL);
+    assert_non_null(model.locks);
+    assert_non_null(model.types);
     model.n_locks = model.n_types = 1;
     SET(model.locks->name, "deploy/production");
     SET(model.locks->holder, "ci-4-22107-00000000000000dd");
