@@ -239,13 +239,13 @@ static bool read_once(top *t, unsigned rows, unsigned columns)
 {
     for (int i = 0; i < TRIES && !t->reader.model.judged; i++)
         hf_reader_whole(&t->reader, &t->want, NULL, NULL);
-    for (int i = 0; i < 2; i++) {
-        if (!draw(t, rows, columns))
-            return false;
-        for (size_t turn = 0;
-             turn < t->want.n_visible + 1 && i == 0 && !t->reader.model.away; turn++)
-            hf_reader_page(&t->reader, &t->want);
-    }
+    if (!draw(t, rows, columns)) /* which tells what is visible */
+        return false;
+    for (size_t n = 0; n <= t->want.n_visible && !t->reader.model.away;
+         n += HF_READER_PASTS)
+        hf_reader_page(&t->reader, &t->want);
+    if (!draw(t, rows, columns))
+        return false;
     return !t->reader.out_of_memory;
 }
 

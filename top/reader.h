@@ -15,6 +15,7 @@ enum {
     HF_READER_ANSWER_MS = 2000,
     HF_READER_AWAY_MS = 3000,
     HF_READER_VISIBLE = 200,
+    HF_READER_PASTS = 4,
     HF_READER_NODES = 16
 };
 
@@ -71,7 +72,8 @@ void hf_reader_done(hf_reader *reader);
 void hf_reader_whole(hf_reader *reader, const hf_want *want, bool (*between)(void *arg),
                      void *arg);
 
-/* Reads what the page shows beside that: a few requests. */
+/* Reads what the page shows beside that: a few requests, among them the histories of at
+ * most HF_READER_PASTS queues. */
 void hf_reader_page(hf_reader *reader, const hf_want *want);
 
 /* Makes the change, and notes in the model what came of it. */

@@ -14,7 +14,6 @@
 enum {
     SEC = 1000,
     FEW_QUEUES = 40,    /* the whole reads that many in each interval */
-    PASTS = 4,          /* histories of queues in one turn */
     PAST_MS = 60 * SEC, /* a history is as old as this at most */
     BUSY = 20,          /* queues whose running jobs, or dead ones, are listed */
     RUNNING = 200,      /* of each, */
@@ -216,7 +215,8 @@ static bool past_is_old(hf_reader *reader, const char *queue)
 static void read_pasts(hf_reader *reader, const hf_want *want)
 {
     size_t n = 0;
-    for (size_t i = 0; i < want->n_visible && n < PASTS && reader->away_ms == 0; i++)
+    for (size_t i = 0; i < want->n_visible && n < HF_READER_PASTS && reader->away_ms == 0;
+         i++)
         if (past_is_old(reader, want->visible[i])) {
             read_past(reader, want->visible[i]);
             n++;
