@@ -1,0 +1,60 @@
+// api.js - what the page asks of the server: addresses, errors, changes, and the stream of events.
+
+const ROOT = "api/v1/"; // below the base of the document
+const PATIENCE_MS = 15000;
+
+// `code` is a word of the server, or "unreachable" where no answer came.
+export class ApiError extends Error {
+  constructor(status, code, text) {
+    super(text);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+// names are parts of a path; params that are null or "" are left out.
+export function address(names, params = {}) {
+  const query = new URLSearchParams(
+    Object.entries(params).filter(([, v]) => v !== null && v !== undefined && v !== ""),
+  ).toString();
+  return names.map(encodeURIComponent).join("/") + (query && "?" + query);
+}
+
+async function ask(path, options) {
+  let answer;
+  try {
+    answer = await fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS), credentials: "same-origin", ...options });
+  } catch {
+    throw new ApiError(0, "unreachable", "The dashboard does not answer.");
+  }
+  if (answer.ok) return answer;
+  let body = {};
+  try {
+    body = await answer.json();
+  } catch {
+    // not of the dashboard: a proxy, for example
+  }
+  throw new ApiError(answer.status, body.code ?? "http", body.error ?? `The server answered with ${answer.status}.`);
+}
+
+export const get = async (path) => (await ask(ROOT + path)).json();
+// The bytes of a payload or a result, or the first `max` of them.
+export const getBytes = async (path) => new Uint8Array(await (await ask(ROOT + path)).arrayBuffer());
+export const fileOf = (path) => ROOT + path;
+
+export async function change(path, body) {
+  const answer = await ask(ROOT + path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Holdfast-Change": "1" },
+    body: JSON.stringify(body),
+  });
+  return answer.status === 204 ? {} : answer.json();
+}
+
+// topics: "overview", "queue:mail". on(event, data) for each event. Closed by its close().
+export function events(topics, on) {
+  const source = new EventSource(ROOT + "events?topics=" + topics.map(encodeURIComponent).join(","));
+  const names = new Set(topics.map((topic) => topic.split(":")[0]));
+  for (const name of [...names, "away"]) source.addEventListener(name, (e) => on(name, JSON.parse(e.data)));
+  return source;
+}

@@ -1,0 +1,153 @@
+// live.js - keeps the data of the page that is shown up to date: by events while its window can be seen, else by
+// asking, and not at all while it is hidden. A browser allows six connections to a server: a hidden window has none.
+import { ApiError, events, get } from "./api.js";
+import { clock } from "./format.js";
+
+const TURN_MS = 1000;
+const QUIET_MS = 5000; // without an event the page asks, each:
+const ASK_MS = 2000;
+const REOPEN_MS = 5000;
+const OLD_MS = 5000; // data that Redis has not confirmed for so long are not live
+
+// A part is what one address gives:
+//   path     below api/v1, or null: not now
+//   next     data => the address of what came since, where it is another one
+//   topic    of events that bring the same
+//   every    ms between two requests where no event brings it; 0: once
+//   merge    (old, new) => data; without it, the new replaces the old
+export class Live {
+  constructor(tell) {
+    this.tell = tell; // called after each change; true: what was missing came
+    this.parts = {};
+    this.data = {};
+    this.errors = {};
+    this.asked = {};
+    this.came = {}; // when, and how old it was then
+    this.away = null; // the words of why Redis does not answer
+    this.lost = false; // the dashboard itself does not answer
+    this.source = null;
+    this.sourceAt = -Infinity;
+    document.addEventListener("visibilitychange", () => this.turn());
+    addEventListener("pagehide", () => this.close());
+    addEventListener("pageshow", () => this.turn());
+    setInterval(() => this.turn(), TURN_MS);
+  }
+
+  // Parts whose name and path stay keep their data.
+  show(parts) {
+    const topics = (list) =>
+      Object.values(list)
+        .map((part) => part.topic)
+        .filter(Boolean)
+        .join();
+    if (topics(parts) !== topics(this.parts)) this.close();
+    for (const name of Object.keys(this.parts)) {
+      if (parts[name]?.path === this.parts[name].path) continue;
+      for (const kept of [this.data, this.errors, this.asked, this.came]) delete kept[name];
+    }
+    this.parts = parts;
+    this.turn();
+  }
+
+  close() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  reload(...names) {
+    for (const name of names.length ? names : Object.keys(this.parts)) this.asked[name] = -Infinity;
+    this.turn();
+  }
+
+  get streaming() {
+    return this.source?.readyState === EventSource.OPEN;
+  }
+
+  // How old the data of the overview are, in ms; null: there are none.
+  get age() {
+    const came = this.came.overview;
+    return came ? performance.now() - came.at + came.age : null;
+  }
+
+  get state() {
+    if (this.lost) return "lost";
+    if (this.away !== null || this.age > OLD_MS + ASK_MS) return "away";
+    return this.streaming ? "live" : "asking";
+  }
+
+  turn() {
+    if (document.hidden) {
+      this.close();
+      return;
+    }
+    this.open();
+    const now = performance.now();
+    for (const [name, part] of Object.entries(this.parts)) {
+      const asked = this.asked[name] ?? -Infinity;
+      const heard = Math.max(asked, this.came[name]?.at ?? -Infinity);
+      const due = part.topic
+        ? now - heard >= (this.streaming ? QUIET_MS : ASK_MS) || asked === -Infinity
+        : now - asked >= (part.every || (this.data[name] ? Infinity : ASK_MS));
+      if (part.path !== null && due) void this.ask(name, part);
+    }
+    this.tell();
+  }
+
+  open() {
+    const topics = Object.values(this.parts)
+      .map((part) => part.topic)
+      .filter(Boolean);
+    const now = performance.now();
+    if (this.source?.readyState === EventSource.CLOSED) this.source = null; // refused: the browser does not try again
+    if (this.source || topics.length === 0 || now - this.sourceAt < (this.refused ? REOPEN_MS : 0)) return;
+    this.sourceAt = now;
+    this.refused = true; // until it has opened
+    this.source = events(topics, (name, body) => this.heard(name, body));
+    this.source.onopen = () => {
+      this.refused = false;
+      this.tell();
+    };
+  }
+
+  heard(event, body) {
+    if (event === "away") {
+      this.away = body.error ?? "";
+      this.tell();
+      return;
+    }
+    for (const [name, part] of Object.entries(this.parts))
+      if (part.topic?.split(":")[0] === event) this.take(name, part, body);
+    this.tell();
+  }
+
+  take(name, part, body) {
+    const first = !this.data[name];
+    const age = body.age_ms ?? 0;
+    if (body.now_ms) clock.ahead = body.now_ms - Date.now();
+    this.data[name] = part.merge && this.data[name] ? part.merge(this.data[name], body) : body;
+    this.came[name] = { at: performance.now(), age };
+    delete this.errors[name];
+    this.lost = false;
+    if (body.away || age >= OLD_MS) this.away ??= "";
+    else this.away = null;
+    if (first) this.tell(true);
+  }
+
+  async ask(name, part) {
+    this.asked[name] = performance.now();
+    try {
+      const body = await get(part.next && this.data[name] ? part.next(this.data[name]) : part.path);
+      if (this.parts[name]?.path === part.path) this.take(name, part, body);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.failed(name, error);
+    }
+    this.tell();
+  }
+
+  failed(name, error) {
+    this.lost = error.status === 0;
+    if (error.status === 503) this.away = error.message;
+    else if (error.status !== 0 && this.parts[name]) this.errors[name] = error;
+  }
+}
