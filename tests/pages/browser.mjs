@@ -355,10 +355,15 @@ async function cost(browser) {
   const busy = new Server("many");
   const live = await open(browser, (await busy.listen()) + "running");
   await drawn(live);
-  const before = await live.metrics();
-  await new Promise((done) => setTimeout(done, 10000));
-  const after = await live.metrics();
-  const script = ((after.ScriptDuration - before.ScriptDuration) * 1000) / (after.Timestamp - before.Timestamp);
+  // The least of some: it is time on the clock, and others use the machine as well.
+  let script = Infinity;
+  for (let i = 0; i < 4; i++) {
+    const before = await live.metrics();
+    await new Promise((done) => setTimeout(done, 5000));
+    const after = await live.metrics();
+    const seconds = after.Timestamp - before.Timestamp;
+    script = Math.min(script, ((after.ScriptDuration - before.ScriptDuration) * 1000) / seconds);
+  }
   console.log(`${busy.world.runs.length} runs: ${script.toFixed(0)} ms of script each second`);
   if (script > 100) tell("cost", `script takes ${script.toFixed(0)} ms of each second, at most 100`);
   await live.close();

@@ -196,7 +196,7 @@ export const choice = (label, value, entries, onchange) => {
 };
 export const button = (text, onclick, attributes) => h("button", { type: "button", onclick, ...attributes }, text);
 // The line below a list: what it shows, and how to go on.
-export const pager = (text, ...buttons) =>
+export const pager = (text, buttons) =>
   h("div", { class: "pager" }, h("span", {}, text), h("span", { class: "right" }, buttons));
 
 // ---- what is said for a moment, also by a screen reader ----

@@ -7,6 +7,7 @@ const TURN_MS = 1000;
 const QUIET_MS = 5000; // without an event the page asks, each:
 const ASK_MS = 2000;
 const REOPEN_MS = 5000;
+const REFUSED_MS = 10000; // what is not there is asked for again after so long
 const OLD_MS = 5000; // data that Redis has not confirmed for so long are not live
 
 // A part is what one address gives:
@@ -27,6 +28,7 @@ export class Live {
     this.lost = false; // the dashboard itself does not answer
     this.source = null;
     this.sourceAt = -Infinity;
+    this.deafSince = null; // since when there is no stream
     document.addEventListener("visibilitychange", () => this.turn());
     addEventListener("pagehide", () => this.close());
     addEventListener("pageshow", () => this.turn());
@@ -72,7 +74,7 @@ export class Live {
   get state() {
     if (this.lost) return "lost";
     if (this.away !== null || this.age > OLD_MS + ASK_MS) return "away";
-    return this.streaming ? "live" : "asking";
+    return this.deafSince !== null && performance.now() - this.deafSince > QUIET_MS ? "asking" : "live";
   }
 
   turn() {
@@ -82,15 +84,23 @@ export class Live {
     }
     this.open();
     const now = performance.now();
+    this.deafSince = this.streaming ? null : (this.deafSince ?? now);
     for (const [name, part] of Object.entries(this.parts)) {
-      const asked = this.asked[name] ?? -Infinity;
-      const heard = Math.max(asked, this.came[name]?.at ?? -Infinity);
-      const due = part.topic
-        ? now - heard >= (this.streaming ? QUIET_MS : ASK_MS) || asked === -Infinity
-        : now - asked >= (part.every || (this.data[name] ? Infinity : ASK_MS));
+      const due = now - this.lastOf(name) >= this.pauseOf(name, part);
       if (part.path !== null && due) void this.ask(name, part);
     }
     this.tell();
+  }
+
+  // When a part was last asked for, or came by an event.
+  lastOf(name) {
+    const asked = this.asked[name] ?? -Infinity;
+    return asked === -Infinity ? asked : Math.max(asked, this.came[name]?.at ?? -Infinity);
+  }
+  pauseOf(name, part) {
+    if (this.errors[name]) return REFUSED_MS;
+    if (part.topic) return this.streaming ? QUIET_MS : ASK_MS;
+    return part.every || (this.data[name] ? Infinity : ASK_MS);
   }
 
   open() {

@@ -27,14 +27,15 @@ export function missing(at, name) {
 // The line below a list of /api: `next` is its cursor, which the address of the page keeps.
 export function listPager(at, list, said) {
   const after = at.params.get("after");
-  return pager(
-    [
-      said,
-      list.looked_at > list.items.length && ` ${exact(list.looked_at)} were looked at for it.`,
-      list.next && list.items.length === 0 && " None of them fits; look further.",
-    ],
+  const words = [
+    said,
+    list.looked_at > list.items.length && ` ${exact(list.looked_at)} were looked at for it.`,
+    list.next && list.items.length === 0 && " None of them fits; look further.",
+  ].filter(Boolean);
+  const buttons = [
     after && button("First", () => at.put({ after: null }), { class: "small" }),
     list.next &&
       button(list.items.length ? "Next" : "Look further", () => at.put({ after: list.next }), { class: "small" }),
-  );
+  ].filter(Boolean);
+  return words.length + buttons.length > 0 ? pager(words, buttons) : null;
 }

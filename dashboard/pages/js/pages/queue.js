@@ -373,7 +373,7 @@ export const queue = {
             kind: full ? "warn" : "",
           },
           { name: "Delayed", value: exact(q.delayed), more: q.next_due_ms ? when(q.next_due_ms) : "" },
-          { name: "Failed, 5 min", value: known(q.failed_pct, percent), kind: q.failed_pct >= 20 ? "bad" : "" },
+          { name: "Failed attempts", value: known(q.failed_pct, percent), kind: q.failed_pct >= 20 ? "bad" : "" },
           { name: "Dead", value: exact(q.dead), more: "in all", kind: q.died_1h >= 10 ? "bad" : "" },
         ]),
         pictures(at),

@@ -49,8 +49,22 @@ export const cancelButton = (at, j, small) =>
     { "aria-label": "Cancel job " + j.id },
   );
 
+// Where the server tells no runs: what runs now, without what ended.
+function runsOf(at) {
+  if (at.data.runs || !at.errors.runs || !at.data.running || !at.data.overview) return at.data.runs;
+  const runs = at.data.running.items.map((j) => ({
+    ...j,
+    run: j.attempts + j.crashes + 1,
+    worker: j.holder,
+    start_ms: j.started_ms ?? at.data.running.now_ms,
+    end_ms: null,
+  }));
+  const workers = at.data.overview.workers.map((w) => ({ ...w, gone_ms: w.state === "silent" ? w.heard_ms : null }));
+  return { workers, runs, short: [], cut: 0, now: true };
+}
+
 function picture(at, minutes) {
-  const runs = at.data.runs;
+  const runs = runsOf(at);
   if (!runs) return missing(at, "runs");
   if (runs.workers.length === 0) return empty("No worker runs.", "holdfast worker run -q mail -- ./handler");
   const width = room();
@@ -72,7 +86,9 @@ function picture(at, minutes) {
     h(
       "p",
       { class: "soft" },
-      "Runs shorter than 2 s are the columns below each worker.",
+      runs.now
+        ? "Only what runs now is known: what ended is not told."
+        : "Runs shorter than 2 s are the columns below each worker.",
       runs.cut > 0 && ` ${several(runs.cut, "run")} more were not sent.`,
     ),
   );

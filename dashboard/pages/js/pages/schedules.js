@@ -210,7 +210,7 @@ export const schedules = {
         cli,
         content: [
           head("Schedules"),
-          empty("There is no schedule.", "holdfast cron set nightly '0 4 * * *' -q mail report '{}'"),
+          empty("There is no schedule.", "holdfast cron add nightly report --cron '0 4 * * *' -q mail"),
         ],
       };
     const paused = list.items.filter((x) => x.state !== "on").length;
