@@ -313,6 +313,18 @@ async function away(browser) {
   await page.close();
 }
 
+// A server that tells no runs: the timeline has what runs now.
+async function bare(browser) {
+  const server = new Server("well");
+  server.bare = true;
+  const page = await open(browser, (await server.listen()) + "running");
+  await expect("bare", hasText(page, "Only what runs now is known"), "the sentence");
+  if (!(await page.$("canvas"))) tell("bare", "there is no timeline");
+  for (const problem of page.problems) tell("bare", problem);
+  await page.close();
+  server.close();
+}
+
 // Only the window that can be seen holds a stream.
 async function windows(browser) {
   const server = new Server("well");
@@ -409,7 +421,7 @@ const browser = await puppeteer.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--no-sandbox", "--disable-gpu"],
 });
-const STEPS = { matrix, keyboard, changes, away, windows, cost, prefix };
+const STEPS = { matrix, keyboard, changes, away, bare, windows, cost, prefix };
 const wanted = process.argv.slice(3);
 try {
   for (const [name, step] of Object.entries(STEPS)) {

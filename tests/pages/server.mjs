@@ -19,6 +19,7 @@ export class Server {
     this.world = new World(name, Date.now());
     this.world.changes = changes;
     this.away = name === "away";
+    this.bare = false; // as a server that tells no runs
     this.awaySince = Date.now() - 14000;
     this.posts = []; // what was changed: [path, body, headers]
     this.sent = 0; // bytes of bodies
@@ -111,7 +112,7 @@ export class Server {
     if (first === "find") return this.find(query.get("q"));
     const simple = {
       overview: () => world.overview(),
-      runs: () => this.runs(),
+      runs: () => (this.bare ? null : this.runs()),
       running: () => list(world.running()),
       workers: () => list(world.workers),
       schedules: () => list(world.schedules()),
@@ -197,7 +198,7 @@ export class Server {
     for (const topic of topics) {
       const [kind, ...name] = topic.split(":");
       if (kind === "overview") send("overview", this.world.overview());
-      if (kind === "runs") send("runs", { ...this.runs(), runs: [], short: [] });
+      if (kind === "runs" && !this.bare) send("runs", { ...this.runs(), runs: [], short: [] });
       if (kind === "queue") send("queue", this.world.queueWhole(name.join(":")) ?? {});
       if (kind === "job" && name[0] !== "absent") send("job", this.readJob(name.join(":"), null, "reports"));
     }
