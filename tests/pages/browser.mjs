@@ -55,7 +55,10 @@ async function open(browser, address, { width = 1600, theme = "light" } = {}) {
 // All parts of the page are there.
 const drawn = (page) =>
   page.waitForFunction(
-    () => document.querySelector("main h1") && !document.querySelector("main").textContent.includes("Loading…"),
+    () =>
+      document.querySelector(".foot div") &&
+      document.querySelector("main h1") &&
+      !document.querySelector("main").textContent.includes("Loading…"),
     PATIENCE,
   );
 

@@ -216,19 +216,22 @@ export class World {
     ];
   }
 
+  about() {
+    return {
+      redis: "redis.prod:6379/0",
+      namespace: "hf",
+      version: "0.2.0",
+      changes: this.changes ?? false,
+      payloads: true,
+    };
+  }
+
   overview() {
     const wrong = this.wrongs();
     const sum = (name) => this.queues.reduce((n, q) => n + q[name], 0);
     const things = wrong.filter((w) => w.level !== "note").length;
     const oldest = this.queues.map((q) => q.oldest_ready_ms).filter(Boolean);
     return {
-      about: {
-        redis: "redis.prod:6379/0",
-        namespace: "hf",
-        version: "0.2.0",
-        changes: this.changes ?? false,
-        payloads: true,
-      },
       verdict: { level: things ? "bad" : "good", things },
       wrong,
       totals: {

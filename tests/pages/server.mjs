@@ -111,6 +111,7 @@ export class Server {
     if (first === "lock") return world.locks().find((l) => l.name === query.get("name")) ?? null;
     if (first === "find") return this.find(query.get("q"));
     const simple = {
+      about: () => world.about(),
       overview: () => world.overview(),
       runs: () => (this.bare ? null : this.runs()),
       running: () => list(world.running()),

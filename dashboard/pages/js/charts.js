@@ -152,7 +152,10 @@ export function strip(list, { from, to, width, label, marks = [], text = hm }) {
     width,
     height,
     label,
-    ticks(from, to, (width - left) * 0.9).map((t) => [upright("axis", t, top), below(x(t), 13, text(t))]),
+    ticks(from, to, (width - left) * 0.9).map((t) => [
+      upright("axis", t, top),
+      s("text", { x: Math.min(x(t), width - 18), y: 13, "text-anchor": "middle" }, text(t)),
+    ]),
     marks.map((m) => [
       upright("overline", m.t, top - 4),
       s("text", { class: "killtext", x: x(m.t) + 5, y: height - 9 }, m.text),

@@ -14,7 +14,7 @@ export function count(n) {
   return (n < 9.95e6 ? (n / 1e6).toFixed(1) : whole.format(n / 1e6)) + " M";
 }
 export const several = (n, one, many = one + "s") => `${exact(n)} ${n === 1 ? one : many}`;
-export const percent = (p) => (p > 0 && p < 9.95 ? p.toFixed(1) : Math.round(p)) + " %";
+export const percent = (p) => (p > 0 && p < 0.05 ? "< 0.1" : p > 0 && p < 9.95 ? p.toFixed(1) : Math.round(p)) + " %";
 
 export function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -23,6 +23,7 @@ const NAV = [
   ["latency", "Latency", "t"],
   ["redis", "Redis", null],
 ];
+const ABOUT_MS = 60000;
 const PARENT = { queue: "", job: "running" };
 
 // ---- what the reader has chosen ----
@@ -76,7 +77,7 @@ const at = {
     return live.age;
   },
   get about() {
-    return live.data.overview?.about ?? {};
+    return live.data.about ?? {};
   },
   mergeRuns,
   api: address,
@@ -102,7 +103,12 @@ async function load(page) {
   views[page] = (await import(`./pages/${page}.js`))[page];
   live.show(partsOf());
 }
-const partsOf = () => ({ overview: { path: "overview", topic: "overview" }, ...view()?.parts?.(at) });
+// `about` is what this server is, and what this reader may do.
+const partsOf = () => ({
+  about: { path: "about", every: ABOUT_MS },
+  overview: { path: "overview", topic: "overview" },
+  ...view()?.parts?.(at),
+});
 
 // Reads the address.
 function read() {

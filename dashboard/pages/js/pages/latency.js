@@ -32,7 +32,7 @@ function picture(id, title, said, field, stats, step) {
   );
 }
 
-function row(t, minutes) {
+function row(t, minutes, sparks) {
   const attempts = t.done + t.failed;
   const failed = attempts > 0 ? (t.failed * 100) / attempts : null;
   const late = (ms) => h("span", { class: ms > 60000 ? "warn" : "" }, span(ms));
@@ -41,7 +41,7 @@ function row(t, minutes) {
     { "data-key": t.queue + " " + t.type },
     h("th", { scope: "row" }, t.type),
     cell("queue", queueLink(t.queue)),
-    h("td", { class: "full" }, spark(t.spark, { label: "done each minute in the last hour" })),
+    sparks && h("td", { class: "full" }, spark(t.spark, { label: "done each minute in the last hour" })),
     figure("done / min", count(t.done / minutes)),
     figure("waited p50", known(t.wait_p50_ms, late)),
     figure("waited p99", known(t.wait_p99_ms, late)),
@@ -90,17 +90,18 @@ export const latency = {
         ],
       };
     const each = since[2] === 60000 ? "each minute" : "each ten minutes";
+    const sparks = stats.items.some((t) => t.spark);
     const heading = [
       "Type",
       "Queue",
-      "Done, last hour",
+      sparks && "Done, last hour",
       num("Done / min"),
       num("Waited p50"),
       num("p99"),
       num("Ran p50"),
       num("p99"),
       num("Failed"),
-    ];
+    ].filter(Boolean);
     return {
       ...title,
       content: [
@@ -126,7 +127,7 @@ export const latency = {
           table(
             "Types of jobs",
             heading,
-            stats.items.map((t) => row(t, minutes)),
+            stats.items.map((t) => row(t, minutes, sparks)),
           ),
         ),
       ],

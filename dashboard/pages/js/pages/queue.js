@@ -272,7 +272,7 @@ function jobs(at, q, shown) {
         { class: "filters" },
         filter("type", "type"),
         filter("error", "error"),
-        filter("match", "part of the payload"),
+        filter("match", "part of id, type or error"),
       ),
       body,
     ),

@@ -264,7 +264,10 @@ export const redis = {
       title: "Redis",
       cli,
       content: [
-        head("Redis", wrong.length === 0 ? good("in order") : wrong.map((w) => w.what).join(" ")),
+        head(
+          "Redis",
+          at.state !== "live" ? null : wrong.length === 0 ? good("in order") : wrong.map((w) => w.what).join(" "),
+        ),
         h("div", { class: "two" }, servers(at, r), answers(r)),
         findings(at),
         dataOf(r.queues),
