@@ -112,6 +112,8 @@ int hf_cmd_conform(hf_cli *cli);
 int hf_cmd_doctor(hf_cli *cli);
 int hf_cmd_wrong(hf_cli *cli);
 int hf_cmd_top(hf_cli *cli);
+int hf_cmd_dashboard(hf_cli *cli);
+int hf_cmd_exporter(hf_cli *cli);
 int hf_cmd_demo(hf_cli *cli);
 int hf_cmd_bench(hf_cli *cli);
 int hf_cmd_bench_victim(hf_cli *cli);

@@ -652,6 +652,35 @@ static const hf_command commands[] = {
          "installed). NO_COLOR leaves out colours; nothing is told by them alone.",
      .examples = "holdfast top --once\n"
                  "holdfast top --once --page workers --late 5m"},
+    {.name = "dashboard",
+     .alike = "web|ui|webui|monitor|gui|serve",
+     .operands = "",
+     .opts = hf_opts_dashboard,
+     .run = hf_cmd_dashboard,
+     .bare = true,
+     .section = "other",
+     .help = "serve pages that show what is wrong, and an API of JSON",
+     .more =
+         "Starts the program of the package holdfast-dashboard; without it the command "
+         "exits with 69. The pages are at http://127.0.0.1:8880/, the API is below "
+         "/api/v1, and /metrics is for Prometheus. It shows one namespace of one Redis, "
+         "and changes nothing unless --allow-changes is given. Reads Redis only while "
+         "somebody looks. TERM and INT end it; HUP reads the token file again.",
+     .examples =
+         "holdfast dashboard\n"
+         "holdfast dashboard --listen unix:dashboard.sock --host jobs.example.org"},
+    {.name = "exporter",
+     .alike = "prometheus|openmetrics|metrics-exporter",
+     .operands = "",
+     .opts = hf_opts_exporter,
+     .run = hf_cmd_exporter,
+     .bare = true,
+     .section = "other",
+     .help = "serve the figures of all queues to Prometheus",
+     .more =
+         "Serves only /metrics and /healthz, by the same program as dashboard. Redis is "
+         "read when /metrics is.",
+     .examples = "holdfast exporter --listen unix:exporter.sock"},
     {.name = "doctor",
      .alike = "diagnose|fsck|repair|ping",
      .core = 7,

@@ -55,6 +55,39 @@
         .help = "maximum number of jobs, the oldest deaths first; default all"           \
     }
 
+#define LATE_OPT                                                                         \
+    {                                                                                    \
+        .name = "late", .alike = "threshold|warn|max-wait", .kind = HF_OPT_DURATION,     \
+        .value = "DURATION", .min = 1000, .max = 30 * HF_DAY_MS,                         \
+        .help = "a ready job that waits for this long is late; it is bad after ten "     \
+                "times of it; default 1m"                                                \
+    }
+#define LISTEN_OPT(where)                                                                \
+    {                                                                                    \
+        .name = "listen", .alike = "bind|addr|address|port", .kind = HF_OPT_TEXT,        \
+        .value = "WHERE",                                                                \
+        .help = "ADDRESS:PORT or unix:PATH; default " where                              \
+                ". An address that others can reach needs --token-file"                  \
+    }
+#define TOKEN_OPTS                                                                       \
+    {.name = "host",                                                                     \
+     .alike = "server-name|domain|name",                                                 \
+     .kind = HF_OPT_TEXT,                                                                \
+     .value = "NAME",                                                                    \
+     .many = true,                                                                       \
+     .help = "another name under which browsers reach it, as that of a proxy; may be "   \
+             "given again"},                                                             \
+        {.name = "token-file",                                                           \
+         .alike = "token|password-file|auth",                                            \
+         .kind = HF_OPT_TEXT,                                                            \
+         .value = "FILE",                                                                \
+         .help = "a file with lines `read TOKEN` or `change TOKEN`, mode 0600; read "    \
+                 "again on HUP"},                                                        \
+    {                                                                                    \
+        .name = "group", .kind = HF_OPT_TEXT, .value = "GROUP",                          \
+        .help = "the group that may use the unix socket"                                 \
+    }
+
 const hf_opt hf_opts_enqueue[] = {
     HF_OPT_QUEUE,
     {.name = "in",
@@ -621,14 +654,7 @@ const hf_opt hf_opts_doctor[] = {
     HF_OPT_END,
 };
 const hf_opt hf_opts_wrong[] = {
-    {.name = "late",
-     .alike = "threshold|warn|max-wait",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1000,
-     .max = 30 * HF_DAY_MS,
-     .help = "a ready job that waits for this long is late; it is bad after ten times of "
-             "it; default 1m"},
+    LATE_OPT,
     {.name = "nagios",
      .alike = "icinga|plugin|monitoring",
      .help = "print and exit as a plugin of Nagios does"},
@@ -665,6 +691,33 @@ const hf_opt hf_opts_top[] = {
      .max = 30 * HF_DAY_MS,
      .help = "a ready job that waits for this long is late, as of `holdfast wrong`; "
              "default 1m"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_dashboard[] = {
+    LISTEN_OPT("127.0.0.1:8880"),
+    {.name = "base",
+     .alike = "prefix-path|path|root",
+     .kind = HF_OPT_TEXT,
+     .value = "PATH",
+     .help = "the path below which a proxy shows it: /holdfast"},
+    TOKEN_OPTS,
+    {.name = "allow-changes",
+     .alike = "write|rw|admin",
+     .help = "offer changes: pause, limits, purge, retry, cancel, delete, release"},
+    {.name = "hide-payloads",
+     .alike = "no-payloads",
+     .help = "show neither payloads nor results"},
+    {.name = "user-header",
+     .kind = HF_OPT_TEXT,
+     .value = "NAME",
+     .help = "the header in which a proxy on this machine names the user, for the log"},
+    LATE_OPT,
+    HF_OPT_END,
+};
+const hf_opt hf_opts_exporter[] = {
+    LISTEN_OPT("127.0.0.1:9465"),
+    TOKEN_OPTS,
+    LATE_OPT,
     HF_OPT_END,
 };
 const hf_opt hf_opts_demo[] = {

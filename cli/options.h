@@ -129,6 +129,8 @@ extern const hf_opt hf_opts_conform[];
 extern const hf_opt hf_opts_doctor[];
 extern const hf_opt hf_opts_wrong[];
 extern const hf_opt hf_opts_top[];
+extern const hf_opt hf_opts_dashboard[];
+extern const hf_opt hf_opts_exporter[];
 extern const hf_opt hf_opts_demo[];
 extern const hf_opt hf_opts_bench[];
 extern const hf_opt hf_opts_help[];

@@ -18,6 +18,8 @@ set(may_worker   worker queue lock redis cron base)
 set(may_seen     seen base)
 set(may_cli      cli seen bench config cron base) # The bench is a part of the command.
 set(may_top      top seen cli config base) # It is a command, in a program of its own.
+# It shows what the command prints, so it uses the command's options and its objects of --json.
+set(may_dashboard dashboard cli seen cron base)
 set(may_bench    bench config base)
 set(may_examples examples)
 set(may_include  "")
@@ -30,7 +32,7 @@ list(APPEND exceptions "${root}/bench/bare.c" "${root}/bench/probe.c")
 set(own_redis "${root}/examples/flash_sale.c")
 set(bad "")
 foreach(folder IN ITEMS
-    base cron redis config lock queue admin producer worker seen cli top bench examples include)
+    base cron redis config lock queue admin producer worker seen cli top dashboard bench examples include)
   file(GLOB_RECURSE files "${root}/${folder}/*.c" "${root}/${folder}/*.h")
   foreach(f IN LISTS files)
     set(may ${may_${folder}})
@@ -66,7 +68,7 @@ foreach(folder IN ITEMS
           if(target IN_LIST may)
             set(good TRUE)
           endif()
-          if(line MATCHES "include \"cli/([a-z]+)/")
+          if(line MATCHES "include \"cli/([a-z]+)/" AND NOT folder STREQUAL "dashboard")
             set(known "${part}")
             if(part)
               list(APPEND known common)
@@ -92,6 +94,11 @@ foreach(folder IN ITEMS
         set(good FALSE)
         if(folder STREQUAL CMAKE_MATCH_1 OR f IN_LIST exceptions
             OR (folder STREQUAL "admin" AND CMAKE_MATCH_1 STREQUAL "queue"))
+          set(good TRUE)
+        endif()
+      elseif(line MATCHES "include \"dashboard_pages[.]h\"")
+        set(good FALSE)
+        if(folder STREQUAL "dashboard")
           set(good TRUE)
         endif()
       elseif(line MATCHES "include \"conform_cases[.]h\"")

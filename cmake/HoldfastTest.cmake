@@ -18,6 +18,9 @@ function(hf_add_test)
   if(TARGET holdfast_top) # which that one runs
     add_dependencies(${target} holdfast_top)
   endif()
+  if(TARGET holdfast_dashboard_command)
+    add_dependencies(${target} holdfast_dashboard_command)
+  endif()
   add_test(NAME ${arg_LABEL}.${arg_NAME} COMMAND ${target})
   set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES
     LABELS ${arg_LABEL} SKIP_RETURN_CODE 77)

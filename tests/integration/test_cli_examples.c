@@ -117,7 +117,7 @@ static int run_until_told(const char *line)
     char text[LINE_SIZE + 8];
     (void)snprintf(text, sizeof text, "exec %s", line);
     start(&proc, text);
-    EVENTUALLY(START_MS, hf_try_logged("serving"));
+    EVENTUALLY(START_MS, hf_try_logged("serving") || hf_try_logged("listening"));
     hf_proc_signal(&proc, SIGTERM);
     assert_true(hf_proc_wait(&proc, RUN_MS));
     return proc.status;
@@ -125,7 +125,7 @@ static int run_until_told(const char *line)
 
 static bool runs_for_ever(const char *line)
 {
-    return has(line, "worker run") && !has(line, "--burst");
+    return (has(line, "worker run") && !has(line, "--burst")) || has(line, "--listen");
 }
 
 static void try_example(const hf_command *command, const char *line)
@@ -137,6 +137,8 @@ static void try_example(const hf_command *command, const char *line)
         fail_msg("`%s` is no example of `%s`", line, start_of_it);
     if (command->run == hf_cmd_demo || command->run == hf_cmd_bench)
         return; /* tests/chaos/test_demo.c and test_bench.c run them */
+    if (has(line, "--listen") && access(HF_TEST_BUILD "/holdfast-dashboard", X_OK) != 0)
+        return; /* it is not built here */
     if (!command->bare)
         seed(line);
     begin_beside(line);

@@ -1,0 +1,46 @@
+/* api.h - the answers of the API below api/v1, by subject. Each is an hf_ask_run. */
+#ifndef HF_DASHBOARD_API_H
+#define HF_DASHBOARD_API_H
+
+#include "dashboard/ask.h"
+
+/* api_queue.c: queues/Q, its why, history and jobs; stats */
+hf_err hf_api_queue(hf_ask *ask, hf_reader *r);
+hf_err hf_api_queue_why(hf_ask *ask, hf_reader *r);
+hf_err hf_api_queue_history(hf_ask *ask, hf_reader *r);
+hf_err hf_api_queue_jobs(hf_ask *ask, hf_reader *r);
+hf_err hf_api_queue_stats(hf_ask *ask, hf_reader *r);
+
+/* api_job.c: jobs/ID, its why, logs, result and payload; running; find */
+hf_err hf_api_job(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job_why(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job_logs(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job_result(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job_payload(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job_running(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job_find(hf_ask *ask, hf_reader *r);
+
+/* api_dead.c: dead/groups */
+hf_err hf_api_dead_groups(hf_ask *ask, hf_reader *r);
+
+/* api_other.c: schedules, locks, lock, redis */
+hf_err hf_api_other_schedules(hf_ask *ask, hf_reader *r);
+hf_err hf_api_other_locks(hf_ask *ask, hf_reader *r);
+hf_err hf_api_other_lock(hf_ask *ask, hf_reader *r);
+hf_err hf_api_other_redis(hf_ask *ask, hf_reader *r);
+
+/* changes.c */
+hf_err hf_changes_pause(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_resume(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_limit(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_purge(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_job_retry(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_job_cancel(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_job_delete(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_schedule_run(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_schedule_pause(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_schedule_resume(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_lock_revoke(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_lock_release(hf_ask *ask, hf_reader *r);
+
+#endif

@@ -1,0 +1,301 @@
+/* api_job.c - one job: what it is, why it does not run, its logs, its bytes; what runs;
+ * and what a word finds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/id.h"
+#include "cli/jobs/job_out.h"
+#include "cli/out.h"
+#include "dashboard/api.h"
+#include "dashboard/overview.h"
+#include "dashboard/reasons.h"
+
+enum { LOGS_MAX = 256 * 1024, PAYLOAD_MAX = 64 * 1024, RUNNING = 200 };
+
+static const char bytes_type[] = "application/octet-stream";
+
+typedef struct job_place {
+    const char *queue, *id; /* queue NULL: any */
+} job_place;
+
+/* False: the id or the queue is none, and that is the answer. */
+static bool place_of(hf_ask *ask, job_place *out)
+{
+    bool good;
+    out->id = ask->args[0];
+    out->queue = hf_ask_name(ask, "queue", &good);
+    if (good && !hf_name_ok(out->id)) {
+        (void)hf_ask_refuse(ask, 400, "invalid", "expected a job's id");
+        return false;
+    }
+    return good;
+}
+
+/* ---- jobs/ID ---- */
+
+/* Its runs that are known: those that failed, and the one that goes on. */
+static json_t *runs_of(const hf_reader *r, const hf_job_info *job)
+{
+    json_t *list = json_array();
+    hf_job_info copy = *job;
+    const hf_job_why why = {HF_JOB_WHY_INIT, .job = &copy, .now_ms = hf_reader_now_ms(r)};
+    for (size_t i = 0; i < job->n_history && list != NULL; i++) {
+        const hf_job_attempt *a = &job->history[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:I, s:I, s:s, s:o, s:o}", "start_ms",
+                            (json_int_t)(a->ended_ms - a->ran_ms), "end_ms",
+                            (json_int_t)a->ended_ms, "outcome", "failed", "worker",
+                            hf_out_text(a->worker), "error", hf_out_text(a->error)));
+    }
+    if (job->state == HF_STATE_RUNNING)
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:n, s:s, s:o, s:n}", "start_ms",
+                            hf_out_time(hf_why_held_since(&why)), "end_ms", "outcome",
+                            "running", "worker", hf_out_text(job->holder), "error"));
+    else if (job->state == HF_STATE_DONE)
+        (void)json_array_append_new(
+            list, json_pack("{s:I, s:I, s:s, s:o, s:n}", "start_ms",
+                            (json_int_t)(job->due_ms - job->ran_ms), "end_ms",
+                            (json_int_t)job->due_ms, "outcome", "done", "worker",
+                            hf_out_text(job->done_by), "error"));
+    return list;
+}
+
+static json_t *whole_job(const hf_reader *r, const hf_job_info *job)
+{
+    json_t *object = hf_job_json(job);
+    (void)json_object_set_new(object, "runs", runs_of(r, job));
+    (void)json_object_set_new(object, "scheduled_ms", hf_out_time(job->scheduled_ms));
+    (void)json_object_set_new(object, "reason",
+                              job->reason[0] == '\0' ? json_null()
+                                                     : hf_out_text(job->reason));
+    return object;
+}
+
+hf_err hf_api_job(hf_ask *ask, hf_reader *r)
+{
+    job_place at;
+    hf_job_info job = {HF_JOB_INFO_INIT};
+    if (!place_of(ask, &at))
+        return HF_OK;
+    hf_err err = hf_admin_job(r->admin, at.queue, at.id, &job, NULL, r->detail);
+    return err == HF_OK ? hf_ask_give(ask, r, whole_job(r, &job), 0) : err;
+}
+
+hf_err hf_api_job_why(hf_ask *ask, hf_reader *r)
+{
+    job_place at;
+    hf_job_info job = {HF_JOB_INFO_INIT};
+    hf_job_why why = {HF_JOB_WHY_INIT, .job = &job};
+    if (!place_of(ask, &at))
+        return HF_OK;
+    hf_err err = hf_admin_why(r->admin, at.queue, at.id, &why, r->detail);
+    return err == HF_OK ? hf_ask_give(ask, r, hf_reasons_whole_json(r, &why), 0) : err;
+}
+
+/* ---- its bytes ---- */
+
+hf_err hf_api_job_payload(hf_ask *ask, hf_reader *r)
+{
+    job_place at;
+    int64_t max;
+    void *payload = NULL;
+    hf_job_info job = {HF_JOB_INFO_INIT};
+    if (!place_of(ask, &at))
+        return HF_OK;
+    if (!hf_target_number(&ask->target, "max", 1, INT32_MAX, PAYLOAD_MAX, &max))
+        return hf_ask_refuse(ask, 400, "invalid", "max: expected a number of bytes");
+    if (r->opts->hide_payloads)
+        return hf_ask_refuse(ask, 403, "hidden", "this dashboard shows no payloads");
+    hf_err err = hf_admin_job(r->admin, at.queue, at.id, &job, &payload, r->detail);
+    if (err != HF_OK)
+        return err;
+    const size_t len = job.payload_len < (size_t)max ? job.payload_len : (size_t)max;
+    return hf_ask_bytes(ask, payload, len, bytes_type, ".payload");
+}
+
+hf_err hf_api_job_result(hf_ask *ask, hf_reader *r)
+{
+    job_place at;
+    void *bytes = NULL;
+    size_t len;
+    hf_result_kind kind;
+    if (!place_of(ask, &at))
+        return HF_OK;
+    if (r->opts->hide_payloads)
+        return hf_ask_refuse(ask, 403, "hidden", "this dashboard shows no results");
+    hf_err err =
+        hf_admin_result(r->admin, at.queue, at.id, &bytes, &len, &kind, r->detail);
+    return err == HF_OK ? hf_ask_bytes(ask, bytes, len, bytes_type,
+                                       kind == HF_RESULT_JSON ? ".json" : ".result")
+                        : err;
+}
+
+/* ---- jobs/ID/logs ---- */
+
+typedef struct log_reader {
+    json_t *items;
+    size_t bytes;
+} log_reader;
+
+static void on_part(const hf_log_part *part, void *arg)
+{
+    log_reader *l = arg;
+    bool exact;
+    if (part->len == 0 || l->bytes + part->len > LOGS_MAX)
+        return;
+    l->bytes += part->len;
+    json_t *text = hf_out_bytes(part->text, part->len, &exact);
+    json_t *object = json_pack("{s:I, s:I, s:I, s:o}", "fence", (json_int_t)part->fence,
+                               "attempt", (json_int_t)part->attempt, "from",
+                               (json_int_t)part->from, "text", text);
+    char *encoded = exact ? NULL : hf_base64_encode(part->text, part->len);
+    if (encoded != NULL)
+        (void)json_object_set_new(object, "text_base64", json_string(encoded));
+    free(encoded);
+    (void)json_array_append_new(l->items, object);
+}
+
+hf_err hf_api_job_logs(hf_ask *ask, hf_reader *r)
+{
+    job_place at;
+    int64_t fence, from;
+    log_reader l = {.items = NULL};
+    hf_log_place place = {HF_LOG_PLACE_INIT};
+    if (!place_of(ask, &at))
+        return HF_OK;
+    if (!hf_target_number(&ask->target, "fence", 0, INT64_MAX, 0, &fence) ||
+        !hf_target_number(&ask->target, "from", 0, INT64_MAX, 0, &from))
+        return hf_ask_refuse(ask, 400, "invalid", "fence, from: expected numbers");
+    place.fence = (uint64_t)fence;
+    place.bytes = (uint64_t)from;
+    l.items = json_array();
+    hf_err err = hf_admin_logs(r->admin, at.queue, at.id, &place, on_part, &l, r->detail);
+    if (err != HF_OK) {
+        json_decref(l.items);
+        return err;
+    }
+    return hf_ask_give(ask, r,
+                       json_pack("{s:o, s:I, s:I, s:b}", "items", l.items, "fence",
+                                 (json_int_t)place.fence, "from", (json_int_t)place.bytes,
+                                 "ended", (int)place.ended),
+                       0);
+}
+
+/* ---- running ---- */
+
+typedef struct runs {
+    const hf_reader *r;
+    json_t *items;
+} runs;
+
+static void on_running(const hf_job_info *job, void *arg)
+{
+    runs *all = arg;
+    hf_job_info copy = *job;
+    const hf_job_why why = {HF_JOB_WHY_INIT, .job = &copy,
+                            .now_ms = hf_reader_now_ms(all->r)};
+    json_t *object = hf_job_json(job);
+    (void)json_object_set_new(object, "started_ms", hf_out_time(hf_why_held_since(&why)));
+    (void)json_array_append_new(all->items, object);
+}
+
+hf_err hf_api_job_running(hf_ask *ask, hf_reader *r)
+{
+    bool good;
+    size_t looked = 0;
+    runs all = {.r = r};
+    const char *only = hf_ask_name(ask, "queue", &good);
+    hf_err err = good ? hf_overview_read(r) : HF_OK;
+    if (err == HF_OK && good)
+        err = hf_reader_open(r);
+    if (err != HF_OK || !good)
+        return err;
+    const hf_facts *f = hf_overview_facts(r->overview);
+    all.items = json_array();
+    for (size_t i = 0; i < f->n_queues && err == HF_OK; i++) {
+        const hf_queue_stats *s = &f->queues[i].stats;
+        const size_t n = json_array_size(all.items);
+        if ((only != NULL && strcmp(only, s->queue) != 0) || s->running == 0 ||
+            n >= RUNNING)
+            continue;
+        looked += (size_t)s->running;
+        err = hf_admin_list(r->admin, s->queue, HF_STATE_RUNNING, NULL, RUNNING - n,
+                            on_running, &all, NULL, r->detail);
+    }
+    if (err == HF_OK)
+        return hf_ask_list(ask, r, all.items, "", looked);
+    json_decref(all.items);
+    return err;
+}
+
+/* ---- find ---- */
+
+static hf_err give_found(hf_ask *ask, hf_reader *r, const char *kind, const char *name,
+                         const char *queue)
+{
+    json_t *object = json_pack("{s:o}", kind, hf_out_text(name));
+    if (queue != NULL)
+        (void)json_object_set_new(object, "queue", hf_out_text(queue));
+    return hf_ask_give(ask, r, object, 0);
+}
+
+static bool has_type(const json_t *workers, const char *type)
+{
+    size_t i, j;
+    json_t *worker, *name;
+    json_array_foreach(workers, i, worker)
+    {
+        json_array_foreach(json_object_get(worker, "types"), j, name)
+        {
+            if (strcmp(json_string_value(name), type) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static hf_err find_other(hf_ask *ask, hf_reader *r, const char *word)
+{
+    hf_err err = hf_overview_read(r);
+    if (err != HF_OK)
+        return err;
+    const hf_facts *f = hf_overview_facts(r->overview);
+    for (size_t i = 0; i < f->n_queues; i++)
+        if (strcmp(f->queues[i].stats.queue, word) == 0)
+            return give_found(ask, r, "queue", word, NULL);
+    for (size_t i = 0; i < f->n_schedules; i++)
+        if (strcmp(f->schedules[i].id, word) == 0)
+            return give_found(ask, r, "schedule", word, f->schedules[i].queue);
+    for (size_t i = 0; i < f->n_locks; i++)
+        if (strcmp(f->locks[i].name, word) == 0)
+            return give_found(ask, r, "lock", word, NULL);
+    for (size_t i = 0; i < f->n_workers; i++)
+        if (strncmp(f->workers[i].id, word, strlen(word)) == 0)
+            return give_found(ask, r, "worker", f->workers[i].id, NULL);
+    if (has_type(hf_overview_worker_objects(r->overview), word))
+        return give_found(ask, r, "type", word, NULL);
+    return hf_ask_refuse(ask, 404, "not_found",
+                         "no job, queue, schedule, lock, worker or type '%s'", word);
+}
+
+/* The id of a job comes first: the others have pages to look at. */
+hf_err hf_api_job_find(hf_ask *ask, hf_reader *r)
+{
+    const char *word = hf_ask_param(ask, "q");
+    hf_job_info job = {HF_JOB_INFO_INIT};
+    if (word == NULL || *word == '\0')
+        return hf_ask_refuse(ask, 400, "invalid", "q: expected a name");
+    if (hf_name_ok(word)) {
+        hf_err err = hf_admin_job(r->admin, NULL, word, &job, NULL, r->detail);
+        if (err == HF_OK)
+            return give_found(ask, r, "job", job.id, job.queue);
+        if (err == HF_INVALID) /* in several queues */
+            return give_found(ask, r, "job", word, NULL);
+        if (err != HF_GONE)
+            return err;
+    }
+    return find_other(ask, r, word);
+}

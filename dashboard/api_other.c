@@ -1,0 +1,247 @@
+/* api_other.c - schedules with their ticks, locks with their lines, Redis itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cron/cron.h"
+#include "cli/lock/locks.h"
+#include "cli/out.h"
+#include "cron/expr.h"
+#include "dashboard/api.h"
+#include "dashboard/overview.h"
+
+enum {
+    TICKS = 48, /* more are shown as a band */
+    HOUR_MS = 3600000,
+    SCHEDULES = 1000,
+    LOCKS = 200,
+    LOCKS_MS = 1000,
+    ENTRIES = 50
+};
+
+/* ---- schedules ---- */
+
+typedef struct scheduler {
+    json_t *items;
+    int64_t now_ms, until_ms;
+} scheduler;
+
+/* The next ticks of an expression, behind the one that Redis knows. */
+static void add_cron_ticks(const hf_schedule_info *s, int64_t until_ms, json_t *list)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_zone *zone = NULL;
+    hf_cron cron;
+    int64_t at = s->next_ms / 1000;
+    if (hf_cron_parse(&cron, s->cron, detail) != HF_OK ||
+        (s->tz[0] != '\0' && hf_zone_open(&zone, s->tz, detail) != HF_OK))
+        return;
+    while (json_array_size(list) <= TICKS && hf_cron_next(&cron, zone, at, &at) &&
+           at * 1000 <= until_ms)
+        (void)json_array_append_new(list, json_integer(at * 1000));
+    hf_zone_free(zone);
+}
+
+static json_t *ticks_of(const hf_schedule_info *s, int64_t until_ms)
+{
+    json_t *list = json_array();
+    if (s->next_ms == 0 || s->next_ms > until_ms || s->paused)
+        return list;
+    (void)json_array_append_new(list, json_integer(s->next_ms));
+    if (s->cron[0] != '\0') {
+        add_cron_ticks(s, until_ms, list);
+        return list;
+    }
+    for (int64_t at = s->next_ms + s->every_ms;
+         s->every_ms > 0 && at <= until_ms && json_array_size(list) <= TICKS;
+         at += s->every_ms)
+        (void)json_array_append_new(list, json_integer(at));
+    return list;
+}
+
+static void on_schedule(const hf_schedule_info *s, void *arg)
+{
+    scheduler *all = arg;
+    json_t *object = hf_cron_json(s);
+    (void)json_object_set_new(object, "ticks", ticks_of(s, all->until_ms));
+    (void)json_array_append_new(all->items, object);
+}
+
+hf_err hf_api_other_schedules(hf_ask *ask, hf_reader *r)
+{
+    int64_t hours;
+    char **names = NULL;
+    size_t n = 0;
+    if (!hf_target_number(&ask->target, "hours", 1, 24 * 7, 24, &hours))
+        return hf_ask_refuse(ask, 400, "invalid", "hours: expected 1 to 168");
+    scheduler all = {.items = json_array(),
+                     .until_ms = hf_reader_now_ms(r) + hours * HOUR_MS};
+    hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
+    for (size_t i = 0; i < n && err == HF_OK; i++)
+        err = hf_admin_schedules(r->admin, names[i], NULL, SCHEDULES, on_schedule, &all,
+                                 r->detail);
+    free(names);
+    if (err == HF_OK)
+        return hf_ask_list(ask, r, all.items, "", json_array_size(all.items));
+    json_decref(all.items);
+    return err;
+}
+
+/* ---- locks ---- */
+
+static json_t *entry_object(const hf_lock_entry *e)
+{
+    json_t *object = hf_locks_json(e);
+    (void)json_object_set_new(object, "since_ms", hf_out_time(e->since_ms));
+    (void)json_object_set_new(object, "lease_ms", json_integer(e->lease_ms));
+    return object;
+}
+
+static json_t *lock_object(const char *name, const hf_lock_look *look)
+{
+    size_t holders = 0;
+    int64_t ends_ms = 0;
+    json_t *entries = json_array();
+    for (size_t i = 0; i < look->n; i++) {
+        const hf_lock_entry *e = hf_lock_look_entry(look, i);
+        holders += e->granted ? 1 : 0;
+        if (e->granted && e->ends_ms > ends_ms)
+            ends_ms = e->ends_ms;
+        (void)json_array_append_new(entries, entry_object(e));
+    }
+    const json_t *mode = json_object_get(json_array_get(entries, 0), "mode");
+    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "name", hf_out_text(name), "mode",
+                     mode == NULL ? "exclusive" : json_string_value(mode), "holders",
+                     (json_int_t)holders, "waiting", (json_int_t)(look->all - holders),
+                     "ends_ms", hf_out_time(ends_ms), "entries", entries);
+}
+
+typedef struct lock_names {
+    size_t n;
+    char *at[LOCKS]; /* owned */
+} lock_names;
+
+static bool on_name(const char *name, void *arg)
+{
+    lock_names *list = arg;
+    list->at[list->n] = strdup(name);
+    list->n += list->at[list->n] == NULL ? 0 : 1;
+    return list->n < LOCKS;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static hf_err add_locks(hf_reader *r, const lock_names *list, json_t *items)
+{
+    hf_err err = HF_OK;
+    for (size_t i = 0; i < list->n && err == HF_OK; i++) {
+        hf_lock_look look = {HF_LOCK_LOOK_INIT};
+        if (i > 0 && strcmp(list->at[i - 1], list->at[i]) == 0)
+            continue;
+        err = hf_lock_look_at(r->locks, list->at[i], ENTRIES, &look, r->detail);
+        if (err == HF_OK && look.all > 0)
+            (void)json_array_append_new(items, lock_object(list->at[i], &look));
+        hf_lock_look_done(&look);
+    }
+    return err;
+}
+
+hf_err hf_api_other_locks(hf_ask *ask, hf_reader *r)
+{
+    lock_names list = {.n = 0};
+    if (r->locks == NULL)
+        return hf_ask_refuse(ask, 503, "locks", "locks cannot be read here");
+    json_t *items = json_array();
+    hf_err err = hf_lock_list_for(r->locks, LOCKS_MS, on_name, &list, r->detail);
+    if (err == HF_TIMEOUT)
+        err = HF_OK; /* those that were found in this time */
+    qsort(list.at, list.n, sizeof list.at[0], by_text);
+    if (err == HF_OK)
+        err = add_locks(r, &list, items);
+    for (size_t i = 0; i < list.n; i++)
+        free(list.at[i]);
+    if (err == HF_OK)
+        return hf_ask_list(ask, r, items, "", list.n);
+    json_decref(items);
+    return err;
+}
+
+hf_err hf_api_other_lock(hf_ask *ask, hf_reader *r)
+{
+    enum { ALL = 1000 };
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
+    const char *name = hf_ask_param(ask, "name");
+    if (name == NULL)
+        return hf_ask_refuse(ask, 400, "invalid", "name: expected the name of a lock");
+    if (r->locks == NULL)
+        return hf_ask_refuse(ask, 503, "locks", "locks cannot be read here");
+    hf_err err = hf_lock_look_at(r->locks, name, ALL, &look, r->detail);
+    if (err == HF_OK && look.all > 0)
+        err = hf_ask_give(ask, r, lock_object(name, &look), 0);
+    else if (err == HF_OK)
+        err = hf_ask_refuse(ask, 404, "not_found", "lock '%s' has no holder", name);
+    hf_lock_look_done(&look);
+    return err;
+}
+
+/* ---- Redis ---- */
+
+typedef struct servers {
+    hf_reader *r;
+    json_t *items;
+} servers;
+
+static void on_server(const char *place, hf_err err, const char *detail, void *arg)
+{
+    servers *all = arg;
+    const hf_server_info *s = hf_admin_server(all->r->admin);
+    json_t *object = json_pack("{s:o, s:s, s:o}", "place",
+                               place == NULL ? json_null() : hf_out_text(place), "state",
+                               err == HF_OK ? "up" : hf_err_text(err), "detail",
+                               hf_out_text(detail == NULL ? "" : detail));
+    if (err == HF_OK)
+        (void)json_object_update_new(
+            object,
+            json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:b}",
+                      "version", hf_out_text(s->version), "role", hf_out_text(s->role),
+                      "policy", hf_out_text(s->policy), "aof", (int)s->aof, "rdb",
+                      (int)s->rdb, "loading", (int)s->loading, "aof_failed",
+                      (int)s->aof_failed, "rdb_failed", (int)s->rdb_failed, "used_memory",
+                      (json_int_t)s->used_memory, "maxmemory", (json_int_t)s->maxmemory,
+                      "replicas", (json_int_t)s->replicas, "in_cluster",
+                      (int)s->in_cluster));
+    (void)json_array_append_new(all->items, object);
+}
+
+static json_t *requests_of(const hf_reader *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < HF_POLLER_REQUESTS; i++)
+        (void)json_array_append_new(
+            list,
+            json_pack("[o, I]",
+                      i + 1 == HF_POLLER_REQUESTS ? json_null() : json_integer(1 << i),
+                      (json_int_t)r->took[i]));
+    return list;
+}
+
+hf_err hf_api_other_redis(hf_ask *ask, hf_reader *r)
+{
+    servers all = {.r = r, .items = json_array()};
+    hf_round_trip trip = {HF_ROUND_TRIP_INIT};
+    hf_err err = hf_admin_servers(r->admin, on_server, &all, r->detail);
+    if (err == HF_OK)
+        err = hf_admin_round_trip(r->admin, &trip, r->detail);
+    if (err != HF_OK) {
+        json_decref(all.items);
+        return err;
+    }
+    return hf_ask_give(ask, r,
+                       json_pack("{s:o, s:I, s:I, s:I, s:o}", "servers", all.items,
+                                 "round_trip_us", (json_int_t)trip.took_us, "ahead_us",
+                                 (json_int_t)trip.ahead_us, "unsure_us",
+                                 (json_int_t)trip.unsure_us, "tasks", requests_of(r)),
+                       0);
+}

@@ -1,0 +1,105 @@
+/* routes_table.c - see routes_table.h. */
+#include "dashboard/routes_table.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "dashboard/checkup.h"
+#include "dashboard/metrics.h"
+
+enum { BELOW = 2 /* segments of "api/v1" */ };
+
+static const hf_route routes[] = {
+    {.path = "overview", .run = hf_overview_get, .away_is_fine = true},
+    {.path = "queues", .run = hf_overview_queues, .away_is_fine = true},
+    {.path = "queues/*", .run = hf_api_queue},
+    {.path = "queues/*/why", .run = hf_api_queue_why},
+    {.path = "queues/*/history", .run = hf_api_queue_history},
+    {.path = "queues/*/jobs", .run = hf_api_queue_jobs},
+    {.path = "find", .run = hf_api_job_find},
+    {.path = "jobs/*", .run = hf_api_job},
+    {.path = "jobs/*/why", .run = hf_api_job_why},
+    {.path = "jobs/*/logs", .run = hf_api_job_logs},
+    {.path = "jobs/*/result", .run = hf_api_job_result},
+    {.path = "jobs/*/payload", .run = hf_api_job_payload},
+    {.path = "running", .run = hf_api_job_running},
+    {.path = "dead/groups", .run = hf_api_dead_groups},
+    {.path = "schedules", .run = hf_api_other_schedules},
+    {.path = "workers", .run = hf_overview_workers, .away_is_fine = true},
+    {.path = "locks", .run = hf_api_other_locks},
+    {.path = "lock", .run = hf_api_other_lock},
+    {.path = "stats", .run = hf_api_queue_stats},
+    {.path = "redis", .run = hf_api_other_redis},
+    {.path = "doctor", .run = hf_checkup_get},
+    {.post = true, .path = "doctor", .run = hf_checkup_look},
+    {true, "queues/*/pause", hf_changes_pause, "pause", false},
+    {true, "queues/*/resume", hf_changes_resume, "resume", false},
+    {true, "queues/*/limit", hf_changes_limit, "limit", false},
+    {true, "queues/*/purge", hf_changes_purge, "purge", false},
+    {true, "jobs/*/retry", hf_changes_job_retry, "retry", false},
+    {true, "jobs/*/cancel", hf_changes_job_cancel, "cancel", false},
+    {true, "jobs/*/delete", hf_changes_job_delete, "delete", false},
+    {true, "schedules/*/*/run", hf_changes_schedule_run, "schedule_run", false},
+    {true, "schedules/*/*/pause", hf_changes_schedule_pause, "schedule_pause", false},
+    {true, "schedules/*/*/resume", hf_changes_schedule_resume, "schedule_resume", false},
+    {true, "lock/revoke", hf_changes_lock_revoke, "lock_revoke", false},
+    {true, "lock/release", hf_changes_lock_release, "lock_release", false},
+};
+
+static const hf_route metrics = {
+    .path = "metrics", .run = hf_metrics_get, .away_is_fine = true};
+
+const hf_route *hf_route_metrics(void)
+{
+    return &metrics;
+}
+
+/* The next word of a path, and where the one behind it begins; NULL: it was the last. */
+static const char *next_word(const char *path, size_t *len)
+{
+    *len = strcspn(path, "/");
+    return path[*len] == '/' ? path + *len + 1 : NULL;
+}
+
+static bool is_star(const char *word, size_t len)
+{
+    return len == 1 && *word == '*';
+}
+
+static bool is_at(const hf_route *route, const hf_target *t)
+{
+    const char *word = route->path;
+    for (size_t i = BELOW, len; i < t->n_segments && word != NULL; i++) {
+        const char *next = next_word(word, &len);
+        if (!is_star(word, len) &&
+            (strncmp(word, t->segments[i], len) != 0 || t->segments[i][len] != '\0'))
+            return false;
+        word = next;
+        if (word == NULL)
+            return i + 1 == t->n_segments;
+    }
+    return false;
+}
+
+const hf_route *hf_route_find(const hf_target *t, bool post)
+{
+    for (size_t i = 0; i < HF_COUNT(routes); i++)
+        if (routes[i].post == post && is_at(&routes[i], t))
+            return &routes[i];
+    return NULL;
+}
+
+void hf_route_args(const hf_route *route, const hf_target *t,
+                   const char *args[HF_ASK_ARGS])
+{
+    const char *word = route->path;
+    size_t n = 0;
+    for (size_t i = 0; i < HF_ASK_ARGS; i++)
+        args[i] = NULL;
+    for (size_t i = BELOW, len; i < t->n_segments && word != NULL; i++) {
+        const char *next = next_word(word, &len);
+        if (is_star(word, len) && n < HF_ASK_ARGS)
+            args[n++] = t->segments[i];
+        word = next;
+    }
+}

@@ -1,0 +1,24 @@
+/* routes_table.h - the table of the API: its addresses, and the function of each. */
+#ifndef HF_DASHBOARD_ROUTES_TABLE_H
+#define HF_DASHBOARD_ROUTES_TABLE_H
+
+#include "dashboard/api.h"
+#include "dashboard/overview.h"
+
+typedef struct hf_route {
+    bool post;
+    const char *path; /* below api/v1; "*" stands for one argument */
+    hf_ask_run run;
+    const char *change; /* what it changes, for the log; NULL: nothing */
+    bool away_is_fine;  /* it answers without Redis, too */
+} hf_route;
+
+/* The route of an address; NULL: there is none. */
+const hf_route *hf_route_find(const hf_target *target, bool post);
+const hf_route *hf_route_metrics(void);
+
+/* What stands in the places of the stars; the others become NULL. */
+void hf_route_args(const hf_route *route, const hf_target *target,
+                   const char *args[HF_ASK_ARGS]);
+
+#endif
