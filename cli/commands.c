@@ -667,7 +667,7 @@ static const hf_command commands[] = {
          "and changes nothing unless --allow-changes is given. Reads Redis only while "
          "somebody looks. TERM and INT end it; HUP reads the token file again.",
      .examples =
-         "holdfast dashboard\n"
+         "holdfast dashboard --listen unix:dashboard.sock\n"
          "holdfast dashboard --listen unix:dashboard.sock --host jobs.example.org"},
     {.name = "exporter",
      .alike = "prometheus|openmetrics|metrics-exporter",
