@@ -5,42 +5,42 @@
 #include "dashboard/ask.h"
 
 /* api_queue.c: queues/Q, its why, history and jobs; stats */
-hf_err hf_api_queue(hf_ask *ask, hf_reader *r);
-hf_err hf_api_queue_why(hf_ask *ask, hf_reader *r);
-hf_err hf_api_queue_history(hf_ask *ask, hf_reader *r);
-hf_err hf_api_queue_jobs(hf_ask *ask, hf_reader *r);
-hf_err hf_api_queue_stats(hf_ask *ask, hf_reader *r);
+hf_err hf_api_queue(hf_query *ask, hf_reader *r);
+hf_err hf_api_queue_why(hf_query *ask, hf_reader *r);
+hf_err hf_api_queue_history(hf_query *ask, hf_reader *r);
+hf_err hf_api_queue_jobs(hf_query *ask, hf_reader *r);
+hf_err hf_api_queue_stats(hf_query *ask, hf_reader *r);
 
 /* api_job.c: jobs/ID, its why, logs, result and payload; running; find */
-hf_err hf_api_job(hf_ask *ask, hf_reader *r);
-hf_err hf_api_job_why(hf_ask *ask, hf_reader *r);
-hf_err hf_api_job_logs(hf_ask *ask, hf_reader *r);
-hf_err hf_api_job_result(hf_ask *ask, hf_reader *r);
-hf_err hf_api_job_payload(hf_ask *ask, hf_reader *r);
-hf_err hf_api_job_running(hf_ask *ask, hf_reader *r);
-hf_err hf_api_job_find(hf_ask *ask, hf_reader *r);
+hf_err hf_api_job(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_why(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_logs(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_result(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_payload(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_running(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_find(hf_query *ask, hf_reader *r);
 
 /* api_dead.c: dead/groups */
-hf_err hf_api_dead_groups(hf_ask *ask, hf_reader *r);
+hf_err hf_api_dead_groups(hf_query *ask, hf_reader *r);
 
 /* api_other.c: schedules, locks, lock, redis */
-hf_err hf_api_other_schedules(hf_ask *ask, hf_reader *r);
-hf_err hf_api_other_locks(hf_ask *ask, hf_reader *r);
-hf_err hf_api_other_lock(hf_ask *ask, hf_reader *r);
-hf_err hf_api_other_redis(hf_ask *ask, hf_reader *r);
+hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r);
+hf_err hf_api_other_locks(hf_query *ask, hf_reader *r);
+hf_err hf_api_other_lock(hf_query *ask, hf_reader *r);
+hf_err hf_api_other_redis(hf_query *ask, hf_reader *r);
 
 /* changes.c */
-hf_err hf_changes_pause(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_resume(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_limit(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_purge(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_job_retry(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_job_cancel(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_job_delete(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_schedule_run(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_schedule_pause(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_schedule_resume(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_lock_revoke(hf_ask *ask, hf_reader *r);
-hf_err hf_changes_lock_release(hf_ask *ask, hf_reader *r);
+hf_err hf_changes_pause(hf_query *ask, hf_reader *r);
+hf_err hf_changes_resume(hf_query *ask, hf_reader *r);
+hf_err hf_changes_limit(hf_query *ask, hf_reader *r);
+hf_err hf_changes_purge(hf_query *ask, hf_reader *r);
+hf_err hf_changes_job_retry(hf_query *ask, hf_reader *r);
+hf_err hf_changes_job_cancel(hf_query *ask, hf_reader *r);
+hf_err hf_changes_job_delete(hf_query *ask, hf_reader *r);
+hf_err hf_changes_schedule_run(hf_query *ask, hf_reader *r);
+hf_err hf_changes_schedule_pause(hf_query *ask, hf_reader *r);
+hf_err hf_changes_schedule_resume(hf_query *ask, hf_reader *r);
+hf_err hf_changes_lock_revoke(hf_query *ask, hf_reader *r);
+hf_err hf_changes_lock_release(hf_query *ask, hf_reader *r);
 
 #endif

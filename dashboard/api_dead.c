@@ -146,7 +146,7 @@ static json_t *objects_of(const grouper *g)
     return list;
 }
 
-hf_err hf_api_dead_groups(hf_ask *ask, hf_reader *r)
+hf_err hf_api_dead_groups(hf_query *ask, hf_reader *r)
 {
     bool good;
     int64_t since_ms;

@@ -21,7 +21,7 @@ typedef struct job_place {
 } job_place;
 
 /* False: the id or the queue is none, and that is the answer. */
-static bool place_of(hf_ask *ask, job_place *out)
+static bool place_of(hf_query *ask, job_place *out)
 {
     bool good;
     out->id = ask->args[0];
@@ -74,7 +74,7 @@ static json_t *whole_job(const hf_reader *r, const hf_job_info *job)
     return object;
 }
 
-hf_err hf_api_job(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job(hf_query *ask, hf_reader *r)
 {
     job_place at;
     hf_job_info job = {HF_JOB_INFO_INIT};
@@ -84,7 +84,7 @@ hf_err hf_api_job(hf_ask *ask, hf_reader *r)
     return err == HF_OK ? hf_ask_give(ask, r, whole_job(r, &job), 0) : err;
 }
 
-hf_err hf_api_job_why(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job_why(hf_query *ask, hf_reader *r)
 {
     job_place at;
     hf_job_info job = {HF_JOB_INFO_INIT};
@@ -97,7 +97,7 @@ hf_err hf_api_job_why(hf_ask *ask, hf_reader *r)
 
 /* ---- its bytes ---- */
 
-hf_err hf_api_job_payload(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job_payload(hf_query *ask, hf_reader *r)
 {
     job_place at;
     int64_t max;
@@ -116,7 +116,7 @@ hf_err hf_api_job_payload(hf_ask *ask, hf_reader *r)
     return hf_ask_bytes(ask, payload, len, bytes_type, ".payload");
 }
 
-hf_err hf_api_job_result(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job_result(hf_query *ask, hf_reader *r)
 {
     job_place at;
     void *bytes = NULL;
@@ -158,7 +158,7 @@ static void on_part(const hf_log_part *part, void *arg)
     (void)json_array_append_new(l->items, object);
 }
 
-hf_err hf_api_job_logs(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job_logs(hf_query *ask, hf_reader *r)
 {
     job_place at;
     int64_t fence, from;
@@ -202,7 +202,7 @@ static void on_running(const hf_job_info *job, void *arg)
     (void)json_array_append_new(all->items, object);
 }
 
-hf_err hf_api_job_running(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job_running(hf_query *ask, hf_reader *r)
 {
     bool good;
     size_t looked = 0;
@@ -233,7 +233,7 @@ hf_err hf_api_job_running(hf_ask *ask, hf_reader *r)
 
 /* ---- find ---- */
 
-static hf_err give_found(hf_ask *ask, hf_reader *r, const char *kind, const char *name,
+static hf_err give_found(hf_query *ask, hf_reader *r, const char *kind, const char *name,
                          const char *queue)
 {
     json_t *object = json_pack("{s:o}", kind, hf_out_text(name));
@@ -257,7 +257,7 @@ static bool has_type(const json_t *workers, const char *type)
     return false;
 }
 
-static hf_err find_other(hf_ask *ask, hf_reader *r, const char *word)
+static hf_err find_other(hf_query *ask, hf_reader *r, const char *word)
 {
     hf_err err = hf_overview_read(r);
     if (err != HF_OK)
@@ -282,7 +282,7 @@ static hf_err find_other(hf_ask *ask, hf_reader *r, const char *word)
 }
 
 /* The id of a job comes first: the others have pages to look at. */
-hf_err hf_api_job_find(hf_ask *ask, hf_reader *r)
+hf_err hf_api_job_find(hf_query *ask, hf_reader *r)
 {
     const char *word = hf_ask_param(ask, "q");
     hf_job_info job = {HF_JOB_INFO_INIT};

@@ -66,7 +66,7 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
     (void)json_array_append_new(all->items, object);
 }
 
-hf_err hf_api_other_schedules(hf_ask *ask, hf_reader *r)
+hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r)
 {
     int64_t hours;
     char **names = NULL;
@@ -148,7 +148,7 @@ static hf_err add_locks(hf_reader *r, const lock_names *list, json_t *items)
     return err;
 }
 
-hf_err hf_api_other_locks(hf_ask *ask, hf_reader *r)
+hf_err hf_api_other_locks(hf_query *ask, hf_reader *r)
 {
     lock_names list = {.n = 0};
     if (r->locks == NULL)
@@ -168,7 +168,7 @@ hf_err hf_api_other_locks(hf_ask *ask, hf_reader *r)
     return err;
 }
 
-hf_err hf_api_other_lock(hf_ask *ask, hf_reader *r)
+hf_err hf_api_other_lock(hf_query *ask, hf_reader *r)
 {
     enum { ALL = 1000 };
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
@@ -227,7 +227,7 @@ static json_t *requests_of(const hf_reader *r)
     return list;
 }
 
-hf_err hf_api_other_redis(hf_ask *ask, hf_reader *r)
+hf_err hf_api_other_redis(hf_query *ask, hf_reader *r)
 {
     servers all = {.r = r, .items = json_array()};
     hf_round_trip trip = {HF_ROUND_TRIP_INIT};

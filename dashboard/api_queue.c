@@ -16,7 +16,7 @@
 enum { MINUTE_MS = 60000, HOUR_MS = 3600000, LOOKED_MAX = 1000, PAGES_MAX = 20 };
 
 /* NULL: it is none, and that is the answer. */
-static const char *queue_of(hf_ask *ask)
+static const char *queue_of(hf_query *ask)
 {
     if (hf_name_ok(ask->args[0]))
         return ask->args[0];
@@ -101,7 +101,7 @@ static hf_err add_why(hf_reader *r, json_t *object, const hf_queue_stats *s)
     return err;
 }
 
-hf_err hf_api_queue(hf_ask *ask, hf_reader *r)
+hf_err hf_api_queue(hf_query *ask, hf_reader *r)
 {
     bool known;
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
@@ -131,7 +131,7 @@ hf_err hf_api_queue(hf_ask *ask, hf_reader *r)
     return err;
 }
 
-hf_err hf_api_queue_why(hf_ask *ask, hf_reader *r)
+hf_err hf_api_queue_why(hf_query *ask, hf_reader *r)
 {
     const char *queue = queue_of(ask);
     hf_job_info *job = calloc(1, sizeof *job);
@@ -188,7 +188,7 @@ static void on_step(const hf_history_step *s, void *arg)
     h->enqueued = s->seen ? s->ever_enqueued : -1;
 }
 
-hf_err hf_api_queue_history(hf_ask *ask, hf_reader *r)
+hf_err hf_api_queue_history(hf_query *ask, hf_reader *r)
 {
     int64_t since_ms;
     history h = {.enqueued = -1};
@@ -240,7 +240,7 @@ static void on_job(const hf_job_info *job, void *arg)
         (void)json_array_append_new(l->items, hf_job_json(job));
 }
 
-static bool state_of(const hf_ask *ask, hf_job_state *out)
+static bool state_of(const hf_query *ask, hf_job_state *out)
 {
     static const hf_job_state states[] = {
         HF_STATE_READY, HF_STATE_DELAYED, HF_STATE_RETRY, HF_STATE_RUNNING,
@@ -255,7 +255,7 @@ static bool state_of(const hf_ask *ask, hf_job_state *out)
     return word == NULL;
 }
 
-hf_err hf_api_queue_jobs(hf_ask *ask, hf_reader *r)
+hf_err hf_api_queue_jobs(hf_query *ask, hf_reader *r)
 {
     hf_job_state state;
     char next[HF_CURSOR_SIZE] = "";
@@ -300,7 +300,7 @@ static void on_type(const hf_history_type *type, void *arg)
     (void)json_array_append_new(t->items, hf_stats_json(t->queue, type));
 }
 
-hf_err hf_api_queue_stats(hf_ask *ask, hf_reader *r)
+hf_err hf_api_queue_stats(hf_query *ask, hf_reader *r)
 {
     bool good;
     int64_t since_ms;

@@ -19,7 +19,7 @@ static const char answer_type[] = "application/json; charset=utf-8";
 
 /* ---- answers ---- */
 
-static void take_text(hf_ask *ask, unsigned status, json_t *object)
+static void take_text(hf_query *ask, unsigned status, json_t *object)
 {
     free(ask->text);
     ask->text = hf_out_line(object);
@@ -29,7 +29,7 @@ static void take_text(hf_ask *ask, unsigned status, json_t *object)
     json_decref(object);
 }
 
-hf_err hf_ask_give(hf_ask *ask, const hf_reader *r, json_t *object, int64_t age_ms)
+hf_err hf_ask_give(hf_query *ask, const hf_reader *r, json_t *object, int64_t age_ms)
 {
     if (object == NULL)
         return HF_NOMEM;
@@ -40,7 +40,7 @@ hf_err hf_ask_give(hf_ask *ask, const hf_reader *r, json_t *object, int64_t age_
     return HF_OK;
 }
 
-hf_err hf_ask_refuse(hf_ask *ask, unsigned status, const char *code, const char *format,
+hf_err hf_ask_refuse(hf_query *ask, unsigned status, const char *code, const char *format,
                      ...)
 {
     char message[MESSAGE];
@@ -55,7 +55,7 @@ hf_err hf_ask_refuse(hf_ask *ask, unsigned status, const char *code, const char 
     return HF_OK;
 }
 
-hf_err hf_ask_bytes(hf_ask *ask, char *bytes, size_t len, const char *type,
+hf_err hf_ask_bytes(hf_query *ask, char *bytes, size_t len, const char *type,
                     const char *file_end)
 {
     free(ask->text);
@@ -68,7 +68,7 @@ hf_err hf_ask_bytes(hf_ask *ask, char *bytes, size_t len, const char *type,
     return HF_OK;
 }
 
-hf_err hf_ask_list(hf_ask *ask, const hf_reader *r, json_t *items, const char *next,
+hf_err hf_ask_list(hf_query *ask, const hf_reader *r, json_t *items, const char *next,
                    size_t looked_at)
 {
     return hf_ask_give(ask, r,
@@ -114,7 +114,7 @@ static void code_of(hf_err err, char out[32])
     out[n] = '\0';
 }
 
-static void take_fault(hf_ask *ask, hf_err err, const char *detail)
+static void take_fault(hf_query *ask, hf_err err, const char *detail)
 {
     char code[32];
     const char *text = hf_err_text(err);
@@ -125,9 +125,9 @@ static void take_fault(hf_ask *ask, hf_err err, const char *detail)
 
 /* ---- the task ---- */
 
-static void run(hf_task *task, hf_reader *r)
+static void run(hf_poll_task *task, hf_reader *r)
 {
-    hf_ask *ask = HF_CONTAINER(task, hf_ask, task);
+    hf_query *ask = HF_CONTAINER(task, hf_query, task);
     hf_err err = hf_reader_open(r);
     if (err == HF_OK || ask->away_is_fine)
         err = hf_reader_note(r, ask->run(ask, r));
@@ -135,24 +135,25 @@ static void run(hf_task *task, hf_reader *r)
         take_fault(ask, err, r->detail);
 }
 
-static void done(hf_task *task, bool dropped)
+static void done(hf_poll_task *task, bool dropped)
 {
-    hf_ask *ask = HF_CONTAINER(task, hf_ask, task);
+    hf_query *ask = HF_CONTAINER(task, hf_query, task);
     ask->told(ask, dropped);
 }
 
-hf_ask *hf_ask_new(hf_ask_run what, void (*told)(hf_ask *ask, bool dropped), void *owner)
+hf_query *hf_ask_new(hf_ask_run what, void (*told)(hf_query *ask, bool dropped),
+                     void *owner)
 {
-    hf_ask *ask = calloc(1, sizeof *ask);
+    hf_query *ask = calloc(1, sizeof *ask);
     if (ask != NULL)
-        *ask = (hf_ask){.task = {.run = run, .done = done},
-                        .run = what,
-                        .told = told,
-                        .owner = owner};
+        *ask = (hf_query){.task = {.run = run, .done = done},
+                          .run = what,
+                          .told = told,
+                          .owner = owner};
     return ask;
 }
 
-void hf_ask_free(hf_ask *ask)
+void hf_ask_free(hf_query *ask)
 {
     if (ask == NULL)
         return;
@@ -164,12 +165,12 @@ void hf_ask_free(hf_ask *ask)
 
 /* ---- what was asked ---- */
 
-const char *hf_ask_param(const hf_ask *ask, const char *name)
+const char *hf_ask_param(const hf_query *ask, const char *name)
 {
     return hf_target_param(&ask->target, name);
 }
 
-const char *hf_ask_name(hf_ask *ask, const char *param, bool *good)
+const char *hf_ask_name(hf_query *ask, const char *param, bool *good)
 {
     const char *name = hf_ask_param(ask, param);
     *good = name == NULL || hf_name_ok(name);
@@ -180,7 +181,7 @@ const char *hf_ask_name(hf_ask *ask, const char *param, bool *good)
     return name;
 }
 
-size_t hf_ask_limit(hf_ask *ask)
+size_t hf_ask_limit(hf_query *ask)
 {
     int64_t limit;
     if (hf_target_number(&ask->target, "limit", 1, PAGE_MAX, PAGE, &limit))
@@ -189,7 +190,7 @@ size_t hf_ask_limit(hf_ask *ask)
     return 0;
 }
 
-const char *hf_ask_text(const hf_ask *ask, const char *name)
+const char *hf_ask_text(const hf_query *ask, const char *name)
 {
     const char *text = json_string_value(json_object_get(ask->body, name));
     return text == NULL ||
@@ -198,7 +199,7 @@ const char *hf_ask_text(const hf_ask *ask, const char *name)
                : text;
 }
 
-bool hf_ask_integer(const hf_ask *ask, const char *name, int64_t min, int64_t max,
+bool hf_ask_integer(const hf_query *ask, const char *name, int64_t min, int64_t max,
                     int64_t otherwise, int64_t *out)
 {
     const json_t *value = json_object_get(ask->body, name);

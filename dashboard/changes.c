@@ -7,13 +7,13 @@
 #include "cli/out.h"
 #include "dashboard/api.h"
 
-static hf_err give_done(hf_ask *ask, hf_reader *r, const char *name, json_t *value)
+static hf_err give_done(hf_query *ask, hf_reader *r, const char *name, json_t *value)
 {
     return hf_ask_give(ask, r, json_pack("{s:o}", name, value), 0);
 }
 
 /* NULL: it is none, and that is the answer. */
-static const char *name_at(hf_ask *ask, size_t i, const char *what)
+static const char *name_at(hf_query *ask, size_t i, const char *what)
 {
     if (hf_name_ok(ask->args[i]))
         return ask->args[i];
@@ -22,7 +22,7 @@ static const char *name_at(hf_ask *ask, size_t i, const char *what)
 }
 
 /* What the command asks a question for is written out here. */
-static bool is_confirmed(hf_ask *ask, const char *name)
+static bool is_confirmed(hf_query *ask, const char *name)
 {
     const char *said = hf_ask_text(ask, "confirm");
     if (said != NULL && strcmp(said, name) == 0)
@@ -33,7 +33,7 @@ static bool is_confirmed(hf_ask *ask, const char *name)
 
 /* ---- queues ---- */
 
-static hf_err set_paused(hf_ask *ask, hf_reader *r, bool paused)
+static hf_err set_paused(hf_query *ask, hf_reader *r, bool paused)
 {
     const char *queue = name_at(ask, 0, "a queue's name");
     if (queue == NULL)
@@ -42,17 +42,17 @@ static hf_err set_paused(hf_ask *ask, hf_reader *r, bool paused)
     return err == HF_OK ? give_done(ask, r, "paused", json_boolean(paused)) : err;
 }
 
-hf_err hf_changes_pause(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_pause(hf_query *ask, hf_reader *r)
 {
     return set_paused(ask, r, true);
 }
 
-hf_err hf_changes_resume(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_resume(hf_query *ask, hf_reader *r)
 {
     return set_paused(ask, r, false);
 }
 
-hf_err hf_changes_limit(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_limit(hf_query *ask, hf_reader *r)
 {
     int64_t most, rate = HF_LIMIT_KEEP, per_ms = HF_LIMIT_KEEP;
     const char *queue = name_at(ask, 0, "a queue's name");
@@ -72,7 +72,7 @@ hf_err hf_changes_limit(hf_ask *ask, hf_reader *r)
     return err == HF_OK ? give_done(ask, r, "limited", json_true()) : err;
 }
 
-hf_err hf_changes_purge(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_purge(hf_query *ask, hf_reader *r)
 {
     size_t n = 0;
     const char *queue = name_at(ask, 0, "a queue's name");
@@ -85,7 +85,7 @@ hf_err hf_changes_purge(hf_ask *ask, hf_reader *r)
 /* ---- jobs ---- */
 
 /* The queue of a job is in the body; NULL: any. False: that is the answer. */
-static bool job_of(hf_ask *ask, const char **queue, const char **id)
+static bool job_of(hf_query *ask, const char **queue, const char **id)
 {
     *queue = hf_ask_text(ask, "queue");
     *id = name_at(ask, 0, "a job's id");
@@ -96,7 +96,7 @@ static bool job_of(hf_ask *ask, const char **queue, const char **id)
     return *id != NULL;
 }
 
-hf_err hf_changes_job_retry(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_job_retry(hf_query *ask, hf_reader *r)
 {
     const char *queue, *id;
     if (!job_of(ask, &queue, &id))
@@ -106,7 +106,7 @@ hf_err hf_changes_job_retry(hf_ask *ask, hf_reader *r)
 }
 
 /* A job that runs is asked to end. */
-hf_err hf_changes_job_cancel(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_job_cancel(hf_query *ask, hf_reader *r)
 {
     const char *queue, *id;
     hf_job_info job = {HF_JOB_INFO_INIT};
@@ -119,7 +119,7 @@ hf_err hf_changes_job_cancel(hf_ask *ask, hf_reader *r)
                      json_string(err == HF_OK ? "removed" : "asked"));
 }
 
-hf_err hf_changes_job_delete(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_job_delete(hf_query *ask, hf_reader *r)
 {
     const char *queue, *id;
     if (!job_of(ask, &queue, &id))
@@ -130,7 +130,7 @@ hf_err hf_changes_job_delete(hf_ask *ask, hf_reader *r)
 
 /* ---- schedules ---- */
 
-static hf_err pause_schedule(hf_ask *ask, hf_reader *r, bool paused)
+static hf_err pause_schedule(hf_query *ask, hf_reader *r, bool paused)
 {
     const char *queue = name_at(ask, 0, "a queue's name");
     const char *id = queue == NULL ? NULL : name_at(ask, 1, "a schedule's id");
@@ -140,17 +140,17 @@ static hf_err pause_schedule(hf_ask *ask, hf_reader *r, bool paused)
     return err == HF_OK ? give_done(ask, r, "paused", json_boolean(paused)) : err;
 }
 
-hf_err hf_changes_schedule_pause(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_schedule_pause(hf_query *ask, hf_reader *r)
 {
     return pause_schedule(ask, r, true);
 }
 
-hf_err hf_changes_schedule_resume(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_schedule_resume(hf_query *ask, hf_reader *r)
 {
     return pause_schedule(ask, r, false);
 }
 
-hf_err hf_changes_schedule_run(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_schedule_run(hf_query *ask, hf_reader *r)
 {
     char job[HF_ID_SIZE] = "";
     const char *queue = name_at(ask, 0, "a queue's name");
@@ -164,7 +164,7 @@ hf_err hf_changes_schedule_run(hf_ask *ask, hf_reader *r)
 /* ---- locks ---- */
 
 /* False: that is the answer. */
-static bool lock_of(hf_ask *ask, const hf_reader *r, const char **name)
+static bool lock_of(hf_query *ask, const hf_reader *r, const char **name)
 {
     *name = hf_ask_text(ask, "name");
     if (r->locks == NULL)
@@ -174,7 +174,7 @@ static bool lock_of(hf_ask *ask, const hf_reader *r, const char **name)
     return r->locks != NULL && *name != NULL;
 }
 
-static hf_err give_holders(hf_ask *ask, hf_reader *r, hf_err err, const char *name,
+static hf_err give_holders(hf_query *ask, hf_reader *r, hf_err err, const char *name,
                            size_t n)
 {
     if (err != HF_OK)
@@ -183,7 +183,7 @@ static hf_err give_holders(hf_ask *ask, hf_reader *r, hf_err err, const char *na
                  : hf_ask_refuse(ask, 404, "not_found", "lock '%s' has no holder", name);
 }
 
-hf_err hf_changes_lock_revoke(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_lock_revoke(hf_query *ask, hf_reader *r)
 {
     size_t n = 0;
     const char *name;
@@ -214,7 +214,7 @@ static hf_err owner_of(hf_reader *r, const char *name, uint64_t fence,
 
 /* It takes the lock from the owner that was seen. Only a new hold of the same owner, made
  * since the look, goes as well. */
-hf_err hf_changes_lock_release(hf_ask *ask, hf_reader *r)
+hf_err hf_changes_lock_release(hf_query *ask, hf_reader *r)
 {
     size_t n = 0;
     int64_t fence;

@@ -68,7 +68,7 @@ static hf_err audit(hf_reader *r, hf_checkup *c)
     return err;
 }
 
-static hf_err give(hf_ask *ask, hf_reader *r, const hf_checkup *c)
+static hf_err give(hf_query *ask, hf_reader *r, const hf_checkup *c)
 {
     if (c == NULL)
         return hf_ask_give(ask, r,
@@ -82,12 +82,12 @@ static hf_err give(hf_ask *ask, hf_reader *r, const hf_checkup *c)
                        hf_reader_now_ms(r) - c->looked_ms);
 }
 
-hf_err hf_checkup_get(hf_ask *ask, hf_reader *r)
+hf_err hf_checkup_get(hf_query *ask, hf_reader *r)
 {
     return give(ask, r, r->checkup);
 }
 
-hf_err hf_checkup_look(hf_ask *ask, hf_reader *r)
+hf_err hf_checkup_look(hf_query *ask, hf_reader *r)
 {
     hf_checkup *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -101,5 +101,6 @@ hf_err hf_checkup_look(hf_ask *ask, hf_reader *r)
     c->looked_ms = hf_reader_now_ms(r);
     hf_checkup_free(r->checkup);
     r->checkup = c;
+    r->free_checkup = hf_checkup_free;
     return give(ask, r, c);
 }

@@ -9,7 +9,7 @@ void hf_checkup_free(hf_checkup *checkup);
 
 /* GET doctor: the findings of the last look; POST doctor: looks again, for 2 s at most.
  */
-hf_err hf_checkup_get(hf_ask *ask, hf_reader *r);
-hf_err hf_checkup_look(hf_ask *ask, hf_reader *r);
+hf_err hf_checkup_get(hf_query *ask, hf_reader *r);
+hf_err hf_checkup_look(hf_query *ask, hf_reader *r);
 
 #endif

@@ -92,7 +92,7 @@ static void wake_viewers(const topic *t)
                 hf_stream_wake(v->stream);
 }
 
-static void take_state(topic *t, hf_ask *ask)
+static void take_state(topic *t, hf_query *ask)
 {
     const char *event = ask->status == 200   ? t->kind->word
                         : ask->status == 503 ? "away"
@@ -111,7 +111,7 @@ static void take_state(topic *t, hf_ask *ask)
     wake_viewers(t);
 }
 
-static void on_told(hf_ask *ask, bool dropped)
+static void on_told(hf_query *ask, bool dropped)
 {
     topic *t = ask->owner;
     t->asked = false;
@@ -124,7 +124,7 @@ static void on_told(hf_ask *ask, bool dropped)
 
 static void ask_for(topic *t)
 {
-    hf_ask *ask = t->asked ? NULL : hf_ask_new(t->kind->run, on_told, t);
+    hf_query *ask = t->asked ? NULL : hf_ask_new(t->kind->run, on_told, t);
     if (ask == NULL)
         return;
     ask->away_is_fine = !t->kind->named;

@@ -235,7 +235,7 @@ static void put_redis(hf_buf *out, const hf_facts *f, const hf_reader *r)
 }
 
 /* While Redis is away only that is told: old figures would look like new ones. */
-hf_err hf_metrics_get(hf_ask *ask, hf_reader *r)
+hf_err hf_metrics_get(hf_query *ask, hf_reader *r)
 {
     hf_buf out;
     hf_err err = hf_overview_read(r);

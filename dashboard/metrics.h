@@ -4,6 +4,6 @@
 
 #include "dashboard/ask.h"
 
-hf_err hf_metrics_get(hf_ask *ask, hf_reader *r);
+hf_err hf_metrics_get(hf_query *ask, hf_reader *r);
 
 #endif

@@ -177,6 +177,7 @@ static hf_err make(hf_reader *r)
         return HF_NOMEM;
     }
     r->overview = o;
+    r->free_overview = hf_overview_free;
     return HF_OK;
 }
 
@@ -265,7 +266,7 @@ static json_t *queue_objects(hf_reader *r, const listed *list, size_t n)
 }
 
 /* Pages go by number: the order changes with the state of the queues. */
-hf_err hf_overview_queues(hf_ask *ask, hf_reader *r)
+hf_err hf_overview_queues(hf_query *ask, hf_reader *r)
 {
     const char *sort = hf_ask_param(ask, "sort");
     const size_t limit = hf_ask_limit(ask);
@@ -353,7 +354,7 @@ static json_t *verdict_of(const hf_overview *o)
                              : hf_wrong_verdict(&o->wrongs, text));
 }
 
-hf_err hf_overview_get(hf_ask *ask, hf_reader *r)
+hf_err hf_overview_get(hf_query *ask, hf_reader *r)
 {
     size_t n;
     hf_err err = hf_overview_read(r);
@@ -376,7 +377,7 @@ hf_err hf_overview_get(hf_ask *ask, hf_reader *r)
                        hf_overview_age_ms(o));
 }
 
-hf_err hf_overview_workers(hf_ask *ask, hf_reader *r)
+hf_err hf_overview_workers(hf_query *ask, hf_reader *r)
 {
     hf_err err = hf_overview_read(r);
     if (err != HF_OK)

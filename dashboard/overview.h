@@ -23,9 +23,9 @@ int64_t hf_overview_age_ms(const hf_overview *o);
 uint64_t hf_overview_slots(const hf_overview *o, uint64_t *running);
 
 /* GET overview, queues, queues/Q, workers */
-hf_err hf_overview_get(hf_ask *ask, hf_reader *r);
-hf_err hf_overview_queues(hf_ask *ask, hf_reader *r);
-hf_err hf_overview_workers(hf_ask *ask, hf_reader *r);
+hf_err hf_overview_get(hf_query *ask, hf_reader *r);
+hf_err hf_overview_queues(hf_query *ask, hf_reader *r);
+hf_err hf_overview_workers(hf_query *ask, hf_reader *r);
 
 /* A queue with its rates, as in the list; the caller's. NULL: no memory. */
 json_t *hf_overview_queue(hf_reader *r, const hf_queue_stats *stats);

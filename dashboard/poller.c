@@ -9,8 +9,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "dashboard/checkup.h"
-#include "dashboard/overview.h"
 
 enum {
     PER_SECOND = 100,
@@ -20,7 +18,7 @@ enum {
 };
 
 typedef struct task_list {
-    hf_task *first, *last;
+    hf_poll_task *first, *last;
     size_t n;
 } task_list;
 
@@ -36,7 +34,7 @@ struct hf_poller {
     uint64_t full_ns; /* when the bucket of tokens is full */
 };
 
-static void put(task_list *list, hf_task *task)
+static void put(task_list *list, hf_poll_task *task)
 {
     task->next = NULL;
     *(list->last == NULL ? &list->first : &list->last->next) = task;
@@ -44,9 +42,9 @@ static void put(task_list *list, hf_task *task)
     list->n++;
 }
 
-static hf_task *take(task_list *list)
+static hf_poll_task *take(task_list *list)
 {
-    hf_task *task = list->first;
+    hf_poll_task *task = list->first;
     if (task == NULL)
         return NULL;
     list->first = task->next;
@@ -148,7 +146,7 @@ static void wait_until(hf_poller *p, uint64_t at_ns)
 }
 
 /* With the mutex. NULL: it stops. */
-static hf_task *next_task(hf_poller *p)
+static hf_poll_task *next_task(hf_poller *p)
 {
     while (!p->stop) {
         uint64_t token_ns;
@@ -165,7 +163,7 @@ static hf_task *next_task(hf_poller *p)
 static void *work(void *arg)
 {
     hf_poller *p = arg;
-    hf_task *task;
+    hf_poll_task *task;
     (void)pthread_mutex_lock(&p->mutex);
     while ((task = next_task(p)) != NULL) {
         (void)pthread_mutex_unlock(&p->mutex);
@@ -185,17 +183,17 @@ static void on_async(uv_async_t *async)
 {
     hf_poller *p = async->data;
     (void)pthread_mutex_lock(&p->mutex);
-    hf_task *task = p->ended.first;
+    hf_poll_task *task = p->ended.first;
     p->ended = (task_list){NULL, NULL, 0};
     (void)pthread_mutex_unlock(&p->mutex);
     while (task != NULL) {
-        hf_task *next = task->next;
+        hf_poll_task *next = task->next;
         task->done(task, false);
         task = next;
     }
 }
 
-bool hf_poller_submit(hf_poller *p, hf_task *task)
+bool hf_poller_submit(hf_poller *p, hf_poll_task *task)
 {
     (void)pthread_mutex_lock(&p->mutex);
     const bool room = p->waiting.n < HF_POLLER_TASKS;
@@ -267,10 +265,12 @@ void hf_poller_close(hf_poller *p)
     (void)pthread_mutex_unlock(&p->mutex);
     (void)pthread_join(p->thread, NULL);
     on_async(&p->async);
-    for (hf_task *task; (task = take(&p->waiting)) != NULL;)
+    for (hf_poll_task *task; (task = take(&p->waiting)) != NULL;)
         task->done(task, true);
-    hf_overview_free(p->reader.overview);
-    hf_checkup_free(p->reader.checkup);
+    if (p->reader.overview != NULL)
+        p->reader.free_overview(p->reader.overview);
+    if (p->reader.checkup != NULL)
+        p->reader.free_checkup(p->reader.checkup);
     hf_lock_client_close(p->reader.locks, NULL, NULL);
     hf_admin_close(p->reader.admin);
     uv_close((uv_handle_t *)&p->async, on_closed);

@@ -36,8 +36,10 @@ typedef struct hf_reader {
     uint64_t
         took[HF_POLLER_REQUESTS]; /* of them: up to 1, 2, 4, ... ms; the last: more */
     uint64_t took_us;             /* in total */
-    hf_overview *overview;        /* owned: overview.h */
-    hf_checkup *checkup;          /* owned: checkup.h */
+    hf_overview *overview;        /* owned: overview.h; NULL, or ended by this function */
+    void (*free_overview)(hf_overview *overview);
+    hf_checkup *checkup; /* owned: checkup.h; the same */
+    void (*free_checkup)(hf_checkup *checkup);
     char detail[HF_DETAIL_SIZE];
 } hf_reader;
 
@@ -48,19 +50,19 @@ HF_MUSTCHECK hf_err hf_reader_open(hf_reader *r);
 hf_err hf_reader_note(hf_reader *r, hf_err err);
 int64_t hf_reader_now_ms(const hf_reader *r); /* by Redis's clock */
 
-typedef struct hf_task hf_task;
-struct hf_task {
-    hf_task *next;
-    void (*run)(hf_task *task, hf_reader *reader); /* on the poller's thread */
+typedef struct hf_poll_task hf_poll_task;
+struct hf_poll_task {
+    hf_poll_task *next;
+    void (*run)(hf_poll_task *task, hf_reader *reader); /* on the poller's thread */
     /* On the loop's thread, the last call. dropped: it did not run. */
-    void (*done)(hf_task *task, bool dropped);
+    void (*done)(hf_poll_task *task, bool dropped);
 };
 
 /* HF_NOMEM, HF_SYSTEM. */
 HF_MUSTCHECK hf_err hf_poller_open(hf_poller **out, uv_loop_t *loop,
                                    const hf_poller_opts *opts);
 /* False: too many tasks wait, and this one is the caller's still. */
-bool hf_poller_submit(hf_poller *poller, hf_task *task);
+bool hf_poller_submit(hf_poller *poller, hf_poll_task *task);
 /* Ends the task that runs, drops the others. The loop has to turn once more. NULL is
  * fine. */
 void hf_poller_close(hf_poller *poller);

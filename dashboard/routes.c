@@ -25,7 +25,7 @@ struct hf_routes {
 typedef struct visit {
     hf_routes *routes;
     hf_conn *conn;
-    hf_target target; /* owned, until a question takes it */
+    hf_address target; /* owned, until a question takes it */
     hf_role role;
 } visit;
 
@@ -156,7 +156,7 @@ static void on_login(visit *v, bool in)
 
 /* ---- questions ---- */
 
-static void log_change(const hf_ask *ask)
+static void log_change(const hf_query *ask)
 {
     (void)fprintf(stderr,
                   "holdfast-dashboard: change by=%s role=%s what=%s status=%u of=",
@@ -170,7 +170,7 @@ static void log_change(const hf_ask *ask)
     (void)fprintf(stderr, "%s\n", plain);
 }
 
-static void on_told(hf_ask *ask, bool dropped)
+static void on_told(hf_query *ask, bool dropped)
 {
     char file[HF_ASK_NAME + 32];
     hf_conn *conn = ask->owner;
@@ -192,14 +192,14 @@ static void on_told(hf_ask *ask, bool dropped)
 
 static void submit(visit *v, const hf_route *route, json_t *body)
 {
-    hf_ask *ask = hf_ask_new(route->run, on_told, v->conn);
+    hf_query *ask = hf_ask_new(route->run, on_told, v->conn);
     if (ask == NULL) {
         json_decref(body);
         refuse(v->conn, 500, "nomem", "out of memory");
         return;
     }
     ask->target = v->target;
-    v->target = (hf_target){.text = NULL};
+    v->target = (hf_address){.text = NULL};
     ask->body = body;
     ask->role = v->role;
     ask->away_is_fine = route->away_is_fine;
@@ -268,7 +268,7 @@ static void on_events(visit *v)
 
 static void on_api(visit *v)
 {
-    const hf_target *t = &v->target;
+    const hf_address *t = &v->target;
     const hf_route *route;
     if (comes_from_another_site(v))
         refuse(v->conn, 403, "cross_site", "another site sent this request");
@@ -287,7 +287,7 @@ static void on_api(visit *v)
 
 /* ---- everything else ---- */
 
-static bool is_at(const hf_target *t, size_t n, const char *first, const char *second)
+static bool is_at(const hf_address *t, size_t n, const char *first, const char *second)
 {
     return t->n_segments >= n && strcmp(t->segments[0], first) == 0 &&
            (second == NULL || strcmp(t->segments[1], second) == 0);

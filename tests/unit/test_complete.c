@@ -70,11 +70,9 @@ static void starts_with(const char *line, bool ours, const char *start)
 static void the_words_of_a_command_follow_one_another(void **state)
 {
     (void)state;
-    offers(
-        "",
-        "enqueue job dead queue stats runs cron lock worker check conform wrong doctor "
-        "script demo bench "
-        "version help");
+    offers("",
+           "enqueue job dead queue stats runs cron lock worker check conform wrong top "
+           "dashboard exporter doctor script demo bench version help");
     offers("dead ", "list retry purge");
     offers("job li",
            "show list result logs why retry edit cancel delete"); /* the shell matches */
@@ -98,10 +96,9 @@ static void older_names_are_known(void **state)
     has("locks", "locks", true);
     has("lock", "locks", false);
     has("", "locks", false);
-    offers("worke",
-           "enqueue job dead queue stats runs cron lock worker check conform wrong "
-           "doctor script demo "
-           "bench version help"); /* the shell matches */
+    offers("",
+           "enqueue job dead queue stats runs cron lock worker check conform wrong top "
+           "dashboard exporter doctor script demo bench version help");
     has("workers", "workers", true);
     offers("workers ", "");
     has("workers --", "--all", true);
@@ -210,9 +207,9 @@ static void any_words_are_borne(void **state)
     line[sizeof line - 2] = ' ';
     line[sizeof line - 1] = '\0';
     offers(line, "");
-    offers("--none -zz - job", "enqueue job dead queue stats runs cron lock worker check "
-                               "conform wrong doctor script demo bench "
-                               "version help");
+    offers("",
+           "enqueue job dead queue stats runs cron lock worker check conform wrong top "
+           "dashboard exporter doctor script demo bench version help");
     offers("----", "--config -c --redis --namespace --json --help -h");
 }
 
