@@ -60,6 +60,14 @@ install(FILES completions/holdfast.fish
 install(FILES "packaging/holdfast-worker@.service"
   DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT command)
 
+# In libexec, where `holdfast dashboard` looks for it (cli/dashboard/launch.c).
+if(TARGET holdfast_dashboard_command)
+  install(TARGETS holdfast_dashboard_command
+    RUNTIME DESTINATION libexec COMPONENT dashboard)
+  install(FILES packaging/holdfast-dashboard.service
+    DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT dashboard)
+endif()
+
 # A package says where the licence is in its own way, so that is a component of its own.
 # The documents keep their folders, so that the links between them lead somewhere.
 file(GLOB documents CONFIGURE_DEPENDS

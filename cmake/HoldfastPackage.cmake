@@ -1,5 +1,5 @@
-# Debian packages, made by `./dev package` (cpack -G DEB): holdfast, libholdfast0.2
-# and libholdfast-dev, from the components of HoldfastInstall.cmake. What Debian wants beside
+# Debian packages, made by `./dev package` (cpack -G DEB): holdfast, holdfast-dashboard,
+# libholdfast0.2 and libholdfast-dev, from the components of HoldfastInstall.cmake. What Debian wants beside
 # them is in packaging/debian. Included where the prefix is /usr, as packages have it.
 set(HOLDFAST_MAINTAINER "Nobody <nobody@localhost>" CACHE STRING
   "Who made the package, as name and address")
@@ -7,11 +7,16 @@ set(debian "${PROJECT_SOURCE_DIR}/packaging/debian")
 set(package_command holdfast)
 set(package_runtime "libholdfast${HOLDFAST_SOVERSION}")
 set(package_development libholdfast-dev)
+set(package_dashboard holdfast-dashboard)
+set(components command runtime development)
+if(TARGET holdfast_dashboard_command)
+  list(APPEND components dashboard)
+endif()
 
 # Each package has its own licence and changelog. The date is that of the last change.
 string(TIMESTAMP HOLDFAST_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, if set
 configure_file("${debian}/changelog.in" changelog.Debian @ONLY)
-foreach(component IN ITEMS command runtime development)
+foreach(component IN LISTS components)
   install(FILES "${debian}/copyright" "${PROJECT_BINARY_DIR}/changelog.Debian"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${package_${component}}"
     COMPONENT ${component})
@@ -21,7 +26,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME holdfast)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL command runtime development)
+set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
@@ -75,4 +80,14 @@ ${about}
 
 These are the headers and the static library, and what pkg-config and
 CMake need to find them.")
+
+set(CPACK_DEBIAN_DASHBOARD_PACKAGE_NAME ${package_dashboard})
+set(CPACK_DEBIAN_DASHBOARD_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_DASHBOARD_PACKAGE_DEPENDS "holdfast (= ${PROJECT_VERSION}-1)")
+set(CPACK_DEBIAN_DASHBOARD_PACKAGE_RECOMMENDS "${recommends}")
+set(CPACK_DEBIAN_DASHBOARD_DESCRIPTION "work queue on Redis - dashboard and exporter
+${about}
+
+This is the program behind `holdfast dashboard` and `holdfast exporter`:
+pages, an API of JSON and metrics for Prometheus; with a unit for systemd.")
 include(CPack)

@@ -20,7 +20,7 @@ enum { HF_ASK_ARGS = 3, HF_ASK_WHO = 96, HF_ASK_NAME = 160 };
 struct hf_query {
     hf_poll_task task;
     hf_ask_run run;
-    hf_address target;             /* owned */
+    hf_http_target target;         /* owned */
     const char *args[HF_ASK_ARGS]; /* what stood in the places of the route */
     json_t *body;                  /* owned: of a change, an object; else NULL */
     const char *what;              /* a change, for the log: "pause"; else NULL */

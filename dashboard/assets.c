@@ -29,7 +29,7 @@ static const hf_asset *find(const char *path)
     return NULL;
 }
 
-const hf_asset *hf_asset_find(const hf_address *t)
+const hf_asset *hf_asset_find(const hf_http_target *t)
 {
     char path[PATH];
     size_t len = 0;

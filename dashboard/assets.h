@@ -17,7 +17,7 @@ typedef struct hf_asset {
 } hf_asset;
 
 /* The file of this path; NULL: there is none. */
-const hf_asset *hf_asset_find(const hf_address *target);
+const hf_asset *hf_asset_find(const hf_http_target *target);
 /* Answers with it, or that the browser has it already. */
 void hf_asset_send(hf_conn *conn, const hf_asset *asset);
 

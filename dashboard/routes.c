@@ -25,7 +25,7 @@ struct hf_routes {
 typedef struct visit {
     hf_routes *routes;
     hf_conn *conn;
-    hf_address target; /* owned, until a question takes it */
+    hf_http_target target; /* owned, until a question takes it */
     hf_role role;
 } visit;
 
@@ -199,7 +199,7 @@ static void submit(visit *v, const hf_route *route, json_t *body)
         return;
     }
     ask->target = v->target;
-    v->target = (hf_address){.text = NULL};
+    v->target = (hf_http_target){.text = NULL};
     ask->body = body;
     ask->role = v->role;
     ask->away_is_fine = route->away_is_fine;
@@ -268,7 +268,7 @@ static void on_events(visit *v)
 
 static void on_api(visit *v)
 {
-    const hf_address *t = &v->target;
+    const hf_http_target *t = &v->target;
     const hf_route *route;
     if (comes_from_another_site(v))
         refuse(v->conn, 403, "cross_site", "another site sent this request");
@@ -287,7 +287,8 @@ static void on_api(visit *v)
 
 /* ---- everything else ---- */
 
-static bool is_at(const hf_address *t, size_t n, const char *first, const char *second)
+static bool is_at(const hf_http_target *t, size_t n, const char *first,
+                  const char *second)
 {
     return t->n_segments >= n && strcmp(t->segments[0], first) == 0 &&
            (second == NULL || strcmp(t->segments[1], second) == 0);

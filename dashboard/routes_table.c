@@ -66,7 +66,7 @@ static bool is_star(const char *word, size_t len)
     return len == 1 && *word == '*';
 }
 
-static bool is_at(const hf_route *route, const hf_address *t)
+static bool is_at(const hf_route *route, const hf_http_target *t)
 {
     const char *word = route->path;
     for (size_t i = BELOW, len; i < t->n_segments && word != NULL; i++) {
@@ -81,7 +81,7 @@ static bool is_at(const hf_route *route, const hf_address *t)
     return false;
 }
 
-const hf_route *hf_route_find(const hf_address *t, bool post)
+const hf_route *hf_route_find(const hf_http_target *t, bool post)
 {
     for (size_t i = 0; i < HF_COUNT(routes); i++)
         if (routes[i].post == post && is_at(&routes[i], t))
@@ -89,7 +89,7 @@ const hf_route *hf_route_find(const hf_address *t, bool post)
     return NULL;
 }
 
-void hf_route_args(const hf_route *route, const hf_address *t,
+void hf_route_args(const hf_route *route, const hf_http_target *t,
                    const char *args[HF_ASK_ARGS])
 {
     const char *word = route->path;

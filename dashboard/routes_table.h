@@ -14,11 +14,11 @@ typedef struct hf_route {
 } hf_route;
 
 /* The route of an address; NULL: there is none. */
-const hf_route *hf_route_find(const hf_address *target, bool post);
+const hf_route *hf_route_find(const hf_http_target *target, bool post);
 const hf_route *hf_route_metrics(void);
 
 /* What stands in the places of the stars; the others become NULL. */
-void hf_route_args(const hf_route *route, const hf_address *target,
+void hf_route_args(const hf_route *route, const hf_http_target *target,
                    const char *args[HF_ASK_ARGS]);
 
 #endif

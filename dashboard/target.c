@@ -45,7 +45,7 @@ bool hf_target_decode(char *text, bool form)
     return is_plain(text);
 }
 
-static bool read_path(hf_address *t, char *path)
+static bool read_path(hf_http_target *t, char *path)
 {
     char *rest = path;
     while (rest != NULL) {
@@ -63,7 +63,7 @@ static bool read_path(hf_address *t, char *path)
     return true;
 }
 
-static bool read_query(hf_address *t, char *query)
+static bool read_query(hf_http_target *t, char *query)
 {
     char *rest = query;
     while (rest != NULL && *rest != '\0') {
@@ -82,10 +82,10 @@ static bool read_query(hf_address *t, char *query)
     return true;
 }
 
-bool hf_target_read(hf_address *out, const char *sent, const char *base)
+bool hf_target_read(hf_http_target *out, const char *sent, const char *base)
 {
     const size_t len = strlen(base);
-    *out = (hf_address){.text = strdup(sent)};
+    *out = (hf_http_target){.text = strdup(sent)};
     if (out->text == NULL || sent[0] != '/')
         return false;
     char *query = strchr(out->text, '?'), *path = out->text;
@@ -98,13 +98,13 @@ bool hf_target_read(hf_address *out, const char *sent, const char *base)
     return read_path(out, path) && read_query(out, query);
 }
 
-void hf_target_done(hf_address *t)
+void hf_target_done(hf_http_target *t)
 {
     free(t->text);
-    *t = (hf_address){.text = NULL};
+    *t = (hf_http_target){.text = NULL};
 }
 
-const char *hf_target_param(const hf_address *t, const char *name)
+const char *hf_target_param(const hf_http_target *t, const char *name)
 {
     for (size_t i = 0; i < t->n_params; i++)
         if (strcmp(t->params[i].name, name) == 0)
@@ -112,7 +112,7 @@ const char *hf_target_param(const hf_address *t, const char *name)
     return NULL;
 }
 
-bool hf_target_number(const hf_address *t, const char *name, int64_t min, int64_t max,
+bool hf_target_number(const hf_http_target *t, const char *name, int64_t min, int64_t max,
                       int64_t otherwise, int64_t *out)
 {
     const char *text = hf_target_param(t, name);
@@ -120,7 +120,7 @@ bool hf_target_number(const hf_address *t, const char *name, int64_t min, int64_
     return text == NULL || hf_parse_int(text, min, max, out);
 }
 
-bool hf_target_duration(const hf_address *t, const char *name, int64_t otherwise,
+bool hf_target_duration(const hf_http_target *t, const char *name, int64_t otherwise,
                         int64_t *out)
 {
     const char *text = hf_target_param(t, name);

@@ -15,7 +15,8 @@ file(GLOB_RECURSE texts "${staged}/*/usr/share/man/man*/*.[15]"
 if(texts)
   execute_process(COMMAND gzip -9n ${texts} COMMAND_ERROR_IS_FATAL ANY)
 endif()
-file(GLOB_RECURSE binaries "${staged}/*.a" "${staged}/*.so.*" "${staged}/*/usr/bin/*")
+file(GLOB_RECURSE binaries "${staged}/*.a" "${staged}/*.so.*" "${staged}/*/usr/bin/*"
+  "${staged}/*/usr/libexec/*")
 foreach(file IN LISTS binaries)
   if(NOT IS_SYMLINK "${file}")
     execute_process(COMMAND strip --strip-debug --enable-deterministic-archives
