@@ -1,5 +1,7 @@
-"""What is inside the static command: the libraries, their licences, and a list of them for scanners (CycloneDX)."""
+"""What is inside the static command: the libraries, their licences, and a list of them for scanners (CycloneDX). As a
+program it prints the list."""
 
+import json
 import subprocess
 import sys
 import time
@@ -57,3 +59,7 @@ def licences(packages, folder):
 def expression(packages):
     """All licences together, as SPDX writes it."""
     return " AND ".join(sorted({licence for _, licence, _ in packages.values()} | {backend.project()["license"]}))
+
+
+if __name__ == "__main__":
+    print(json.dumps(bill(sources()), indent=1))
