@@ -3,7 +3,7 @@
 //
 //	import _ "holdfast-queue/holdfast/command"
 //
-// HOLDFAST_BIN comes before it, and PATH after it. The package has the command for
-// Linux on x86-64; elsewhere importing it changes nothing. `./dev package go` makes
-// the module with the command inside.
+// HOLDFAST_BIN comes before it, and PATH after it. `./dev package go`
+// makes the module with the command inside, for Linux on x86-64, or on arm64 with
+// that word; on other machines importing it changes nothing.
 package command
