@@ -66,7 +66,7 @@ typedef struct past_queue {
     minute *oldest;    /* owned */
     size_t n_closed;
     uint64_t closed_ns; /* its last minute; 0: it had none */
-    uint64_t left_ns;   /* since when it leaves; 0: it stays */
+    uint64_t left_ns;   /* since when it leaves and holds something; 0: it does not */
     uint64_t again_ns;  /* nothing is sent before; 0: it may be */
     hf_site *asked;     /* of the request under way; NULL: there is none */
     uint64_t number;    /* of a request that was not answered yet; 0: there is none */
@@ -254,9 +254,8 @@ static void close_open(hf_worker *w, past_queue *q)
 
 static bool is_old(const past_queue *q, const minute *m, uint64_t now_ns)
 {
-    const uint64_t from_ns = q->left_ns > m->closed_ns ? q->left_ns : m->closed_ns;
     return now_ns > m->closed_ns + KEPT_MS * HF_MS_NS ||
-           (q->left_ns != 0 && now_ns > from_ns + LEFT_MS * HF_MS_NS);
+           (q->left_ns != 0 && now_ns > q->left_ns + LEFT_MS * HF_MS_NS);
 }
 
 /* One that is under way stays until it is answered. */
