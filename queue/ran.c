@@ -80,7 +80,7 @@ static bool take_number(const char **line, int64_t most, int64_t *out)
 static bool take_end(const char **line, hf_run_end *end)
 {
     const word w = next_word(line);
-    const char *letter = w.len == 1 ? memchr(letters, w.at[0], strlen(letters)) : NULL;
+    const char *letter = w.len == 1 ? strchr(letters, w.at[0]) : NULL;
     *end = letter == NULL ? HF_RUN_GOES_ON : (hf_run_end)(letter - letters);
     return letter != NULL;
 }

@@ -231,7 +231,7 @@ static void end_untold(hf_running *r)
 
 static hf_err find_queues(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_SIZE])
 {
-    char **names = NULL, *one[] = {r->only};
+    char **names = NULL;
     size_t n = 1;
     hf_err err = HF_OK;
     if (r->only[0] == '\0')
@@ -242,7 +242,7 @@ static hf_err find_queues(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_
     queue_place *queues = calloc(n + 1, sizeof *queues);
     for (size_t i = 0; queues != NULL && i < n; i++) {
         (void)snprintf(queues[i].name, sizeof queues[i].name, "%s",
-                       names == NULL ? one[i] : names[i]);
+                       names == NULL ? r->only : names[i]);
         queues[i].place = (hf_runs_place){HF_RUNS_PLACE_INIT};
         for (size_t k = 0; k < r->n_queues; k++)
             if (strcmp(r->queues[k].name, queues[i].name) == 0)
@@ -260,7 +260,6 @@ static hf_err find_queues(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_
 static hf_err look_at(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_SIZE])
 {
     hf_err err;
-    r->now_ms = r->at->place.now_ms;
     do {
         err = hf_admin_runs(admin, r->at->name, &r->at->place, on_entry, r, detail);
     } while (err == HF_OK && r->at->place.more);

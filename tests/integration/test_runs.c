@@ -377,8 +377,8 @@ static void a_text_that_is_no_entry_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(texts); i++)
         assert_non_null(strstr(add(texts[i]), "expected an entry of runs"));
-    memset(large, 'x', sizeof large - 2);
-    memcpy(large, "w 1 2 3 4\n", 10);
+    const int n = snprintf(large, sizeof large, "w 1 2 3 4\n");
+    memset(large + n, 'x', sizeof large - 2 - (size_t)n);
     large[sizeof large - 2] = '\n';
     assert_non_null(strstr(add(large), "expected an entry of runs"));
     assert_int_equal(stream(), 0);
