@@ -36,6 +36,7 @@ SOURCE = os.environ.get("HF_SOURCE") or os.path.realpath(
 BUILD = os.environ.get("HF_BUILD") or os.path.join(SOURCE, "build")
 HOLDFAST = os.path.abspath(os.environ.get("HOLDFAST") or os.path.join(BUILD, "holdfast"))
 
+os.environ.pop("REDIS_URL", None)  # it would take a worker to another server than the script's
 TLS = os.environ.get("HF_TLS") == "1"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 libc = ctypes.CDLL(None, use_errno=True)
