@@ -23,7 +23,8 @@ hf_err hf_api_job_find(hf_query *ask, hf_reader *r);
 /* api_dead.c: dead/groups */
 hf_err hf_api_dead_groups(hf_query *ask, hf_reader *r);
 
-/* api_other.c: schedules, locks, lock, redis */
+/* api_other.c: about, schedules, locks, lock, redis */
+hf_err hf_api_other_about(hf_query *ask, hf_reader *r);
 hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r);
 hf_err hf_api_other_locks(hf_query *ask, hf_reader *r);
 hf_err hf_api_other_lock(hf_query *ask, hf_reader *r);

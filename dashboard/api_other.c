@@ -1,13 +1,16 @@
 /* api_other.c - schedules with their ticks, locks with their lines, Redis itself. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mask.h"
 #include "cli/cron/cron.h"
 #include "cli/lock/locks.h"
 #include "cli/out.h"
 #include "cron/expr.h"
 #include "dashboard/api.h"
 #include "dashboard/overview.h"
+#include "holdfast/version.h"
 
 enum {
     TICKS = 48, /* more are shown as a band */
@@ -15,8 +18,27 @@ enum {
     SCHEDULES = 1000,
     LOCKS = 200,
     LOCKS_MS = 1000,
-    ENTRIES = 50
+    ENTRIES = 50,
+    URL_SIZE = 1024
 };
+
+/* ---- what this dashboard is ---- */
+
+hf_err hf_api_other_about(hf_query *ask, hf_reader *r)
+{
+    char redis[URL_SIZE];
+    const char *version, *url = r->opts->server->url, *ns = r->opts->server->ns;
+    (void)hf_version(&version);
+    (void)snprintf(redis, sizeof redis, "%s",
+                   url == NULL ? "redis://localhost:6379/0" : url);
+    hf_mask(redis);
+    return hf_ask_give(ask, r,
+                       json_pack("{s:o, s:s, s:s, s:b, s:b}", "redis", hf_out_text(redis),
+                                 "namespace", ns == NULL ? "hf" : ns, "version", version,
+                                 "changes", (int)ask->may_change, "payloads",
+                                 (int)!r->opts->hide_payloads),
+                       0);
+}
 
 /* ---- schedules ---- */
 

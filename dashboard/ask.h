@@ -25,6 +25,7 @@ struct hf_query {
     json_t *body;                  /* owned: of a change, an object; else NULL */
     const char *what;              /* a change, for the log: "pause"; else NULL */
     hf_role role;
+    bool may_change; /* the dashboard allows it, and the role */
     char who[HF_ASK_WHO];
     bool away_is_fine; /* the answer is useful even without Redis */
     /* The answer. */

@@ -202,6 +202,7 @@ static void submit(visit *v, const hf_route *route, json_t *body)
     v->target = (hf_http_target){.text = NULL};
     ask->body = body;
     ask->role = v->role;
+    ask->may_change = v->routes->opts.allow_changes && v->role == HF_ROLE_CHANGE;
     ask->away_is_fine = route->away_is_fine;
     ask->what = route->change;
     name_user(v, ask->who);

@@ -10,6 +10,7 @@
 enum { BELOW = 2 /* segments of "api/v1" */ };
 
 static const hf_route routes[] = {
+    {.path = "about", .run = hf_api_other_about, .away_is_fine = true},
     {.path = "overview", .run = hf_overview_get, .away_is_fine = true},
     {.path = "queues", .run = hf_overview_queues, .away_is_fine = true},
     {.path = "queues/*", .run = hf_api_queue},

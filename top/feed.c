@@ -16,7 +16,7 @@ enum { PER_SECOND = 100, BURST = 100, SLICE_MS = 100 };
 #define SECOND_NS UINT64_C(1000000000)
 
 struct hf_feed {
-    hf_reader *reader;
+    hf_top_reader *reader;
     pthread_t thread;
     int news;              /* an eventfd */
     pthread_mutex_t mutex; /* of what follows */
@@ -187,7 +187,7 @@ static void destroy(hf_feed *feed)
     free(feed);
 }
 
-hf_err hf_feed_open(hf_feed **out, hf_reader *reader)
+hf_err hf_feed_open(hf_feed **out, hf_top_reader *reader)
 {
     pthread_condattr_t attributes;
     hf_feed *feed = calloc(1, sizeof *feed);

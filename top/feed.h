@@ -9,7 +9,7 @@ typedef struct hf_feed hf_feed;
 
 /* HF_NOMEM, HF_SYSTEM. The reader is used by the thread until the feed is closed; its
  * model under its mutex by both. */
-HF_MUSTCHECK hf_err hf_feed_open(hf_feed **out, hf_reader *reader);
+HF_MUSTCHECK hf_err hf_feed_open(hf_feed **out, hf_top_reader *reader);
 /* Lets the thread end. False: it still waits for Redis after `ms`, and everything stays
  * in use: the process ends without more ado. */
 bool hf_feed_close(hf_feed *feed, uint32_t ms);

@@ -33,7 +33,7 @@ enum {
 };
 
 typedef struct top {
-    hf_reader reader;
+    hf_top_reader reader;
     hf_feed *feed;
     hf_view view;
     hf_screen screen;

@@ -21,12 +21,12 @@ enum {
 
 /* ---- life ---- */
 
-void hf_reader_init(hf_reader *reader, const hf_server_opts *server, int64_t late_ms,
+void hf_reader_init(hf_top_reader *reader, const hf_server_opts *server, int64_t late_ms,
                     int64_t poison)
 {
     const char *url = server->url != NULL ? server->url : "redis://localhost:6379";
     char text[HF_DETAIL_SIZE];
-    *reader = (hf_reader){.server = server, .late_ms = late_ms, .poison = poison};
+    *reader = (hf_top_reader){.server = server, .late_ms = late_ms, .poison = poison};
     reader->log_place = (hf_log_place){HF_LOG_PLACE_INIT};
     (void)pthread_mutex_init(&reader->mutex, NULL); /* cannot fail without attributes */
     hf_model_init(&reader->model);
@@ -42,7 +42,7 @@ void hf_reader_init(hf_reader *reader, const hf_server_opts *server, int64_t lat
                    other ? " " : "", SERVER_SHOWN, other ? server->ns : "");
 }
 
-void hf_reader_done(hf_reader *reader)
+void hf_reader_done(hf_top_reader *reader)
 {
     hf_lock_client_close(reader->locks, NULL, NULL);
     hf_admin_close(reader->admin);
@@ -54,7 +54,7 @@ void hf_reader_done(hf_reader *reader)
 
 /* ---- whether Redis answers ---- */
 
-static void judge(hf_reader *reader, const hf_facts *facts)
+static void judge(hf_top_reader *reader, const hf_facts *facts)
 {
     hf_wrongs *wrongs = malloc(sizeof *wrongs);
     if (wrongs == NULL) {
@@ -69,7 +69,7 @@ static void judge(hf_reader *reader, const hf_facts *facts)
 }
 
 /* A short silence is none: the verdict stays as it was. */
-static void tell_away(hf_reader *reader, hf_err err)
+static void tell_away(hf_top_reader *reader, hf_err err)
 {
     hf_facts facts = {.late_ms = reader->late_ms, .poison = reader->poison};
     const bool silent = err == HF_CONN || err == HF_TIMEOUT || err == HF_UNSURE;
@@ -85,7 +85,7 @@ static void tell_away(hf_reader *reader, hf_err err)
     (void)pthread_mutex_unlock(&reader->mutex);
 }
 
-bool hf_reader_heard(hf_reader *reader, hf_err err)
+bool hf_reader_heard(hf_top_reader *reader, hf_err err)
 {
     if (err == HF_NOMEM)
         reader->out_of_memory = true;
@@ -101,7 +101,7 @@ bool hf_reader_heard(hf_reader *reader, hf_err err)
     return true;
 }
 
-bool hf_reader_connect(hf_reader *reader)
+bool hf_reader_connect(hf_top_reader *reader)
 {
     hf_server_opts server = *reader->server;
     const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = &server,
@@ -117,14 +117,14 @@ bool hf_reader_connect(hf_reader *reader)
 
 /* ---- locks: seldom, because it goes through the keys ---- */
 
-static bool locks_are_due(hf_reader *reader, const hf_want *want)
+static bool locks_are_due(hf_top_reader *reader, const hf_want *want)
 {
     const uint64_t ms = want->page == HF_PAGE_LOCKS ? LOCKS_SHOWN_MS : LOCKS_HIDDEN_MS;
     const uint64_t now = hf_boot_ns();
     return reader->at.locks_ns == 0 || now - reader->at.locks_ns >= ms * HF_MS_NS;
 }
 
-static bool open_locks(hf_reader *reader)
+static bool open_locks(hf_top_reader *reader)
 {
     const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT, .server = reader->server};
     if (reader->locks == NULL &&
@@ -133,7 +133,7 @@ static bool open_locks(hf_reader *reader)
     return reader->locks != NULL;
 }
 
-static bool show_locks(hf_reader *reader)
+static bool show_locks(hf_top_reader *reader)
 {
     const size_t n = reader->n_kept;
     hf_facts_lock *copy = malloc((n + 1) * sizeof *copy);
@@ -151,7 +151,7 @@ static bool show_locks(hf_reader *reader)
 }
 
 /* The facts get the locks of the last look, or keep those of this one. */
-static void share_locks(hf_reader *reader, hf_facts *facts, bool looked)
+static void share_locks(hf_top_reader *reader, hf_facts *facts, bool looked)
 {
     if (looked) {
         free(reader->kept);
@@ -172,7 +172,7 @@ static void take_locks_back(hf_facts *facts)
 
 /* ---- the whole ---- */
 
-static bool set_queues(hf_reader *reader, const hf_facts *facts)
+static bool set_queues(hf_top_reader *reader, const hf_facts *facts)
 {
     char **names = calloc(facts->n_queues + 1, sizeof *names);
     if (names == NULL)
@@ -184,7 +184,7 @@ static bool set_queues(hf_reader *reader, const hf_facts *facts)
     return done;
 }
 
-static void take_queues(hf_reader *reader, const hf_facts *facts)
+static void take_queues(hf_top_reader *reader, const hf_facts *facts)
 {
     (void)pthread_mutex_lock(&reader->mutex);
     bool done = set_queues(reader, facts);
@@ -202,7 +202,7 @@ static void take_queues(hf_reader *reader, const hf_facts *facts)
 }
 
 /* Redis as a whole failed, and no node of a cluster. */
-static bool has_failed(hf_reader *reader, const hf_facts *facts)
+static bool has_failed(hf_top_reader *reader, const hf_facts *facts)
 {
     const hf_facts_redis *r = facts->redis;
     if (facts->n_redis != 1 || r->err == HF_OK)
@@ -213,7 +213,7 @@ static bool has_failed(hf_reader *reader, const hf_facts *facts)
 
 /* Each reading sees a node for the first time; only here it is known how long it has been
  * silent. */
-static void remember_silence(hf_reader *reader, hf_facts *facts)
+static void remember_silence(hf_top_reader *reader, hf_facts *facts)
 {
     for (size_t i = 0; i < facts->n_redis && i < HF_READER_NODES; i++) {
         hf_facts_redis *r = &facts->redis[i];
@@ -238,14 +238,14 @@ static void remember_silence(hf_reader *reader, hf_facts *facts)
 
 static bool on_between(void *arg)
 {
-    hf_reader *reader = arg;
+    hf_top_reader *reader = arg;
     if (reader->between != NULL && !reader->between(reader->arg))
         reader->stopped = true;
     return !reader->stopped;
 }
 
-void hf_reader_whole(hf_reader *reader, const hf_want *want, bool (*between)(void *arg),
-                     void *arg)
+void hf_reader_whole(hf_top_reader *reader, const hf_want *want,
+                     bool (*between)(void *arg), void *arg)
 {
     hf_facts facts = {.late_ms = reader->late_ms, .poison = reader->poison};
     hf_gather_opts gather = {.locks_ms = LOCKS_MS, .between = on_between, .arg = reader};

@@ -34,7 +34,7 @@ typedef struct hf_reader_times {
     uint64_t locks_ns, dead_ns, types_ns;
 } hf_reader_times;
 
-typedef struct hf_reader {
+typedef struct hf_top_reader {
     const hf_server_opts *server; /* borrowed */
     int64_t late_ms, poison;
     hf_admin *admin;       /* NULL: not connected yet */
@@ -61,29 +61,29 @@ typedef struct hf_reader {
 
     pthread_mutex_t mutex;
     hf_model model; /* under the mutex */
-} hf_reader;
+} hf_top_reader;
 
-void hf_reader_init(hf_reader *reader, const hf_server_opts *server, int64_t late_ms,
+void hf_reader_init(hf_top_reader *reader, const hf_server_opts *server, int64_t late_ms,
                     int64_t poison);
-void hf_reader_done(hf_reader *reader);
+void hf_reader_done(hf_top_reader *reader);
 
 /* Reads everything once, and judges it. `between` is called before each queue, as of
  * hf_gather_opts. */
-void hf_reader_whole(hf_reader *reader, const hf_want *want, bool (*between)(void *arg),
-                     void *arg);
+void hf_reader_whole(hf_top_reader *reader, const hf_want *want,
+                     bool (*between)(void *arg), void *arg);
 
 /* Reads what the page shows beside that: a few requests, among them the histories of at
  * most HF_READER_PASTS queues. */
-void hf_reader_page(hf_reader *reader, const hf_want *want);
+void hf_reader_page(hf_top_reader *reader, const hf_want *want);
 
 /* Makes the change, and notes in the model what came of it. */
-void hf_reader_change(hf_reader *reader, const hf_change *change);
+void hf_reader_change(hf_top_reader *reader, const hf_change *change);
 
 /* Connects if need be. False: there is no connection, and that is in the model. */
-bool hf_reader_connect(hf_reader *reader);
+bool hf_reader_connect(hf_top_reader *reader);
 
 /* Whether a call that is about all of Redis was answered. Else that is noted, in time
  * also in the model. */
-bool hf_reader_heard(hf_reader *reader, hf_err err);
+bool hf_reader_heard(hf_top_reader *reader, hf_err err);
 
 #endif

@@ -38,7 +38,7 @@ enum {
         (void)pthread_mutex_unlock(&(reader)->mutex);                                    \
     } while (0)
 
-static void set_listed(hf_reader *reader, hf_top_page page)
+static void set_listed(hf_top_reader *reader, hf_top_page page)
 {
     (void)pthread_mutex_lock(&reader->mutex);
     reader->model.listed[page] = true;
@@ -52,7 +52,7 @@ static bool is_due(uint64_t at_ns, int64_t ms)
 
 /* A call that is about one queue: a fault of this queue alone is for the whole to tell.
  */
-static bool was_heard(hf_reader *reader, hf_err err)
+static bool was_heard(hf_top_reader *reader, hf_err err)
 {
     if (err == HF_OK || err == HF_GONE || err == HF_REDIS || err == HF_PROTO ||
         err == HF_INVALID || err == HF_UNSERVED)
@@ -68,7 +68,7 @@ typedef struct names {
 } names;
 
 /* The first so many queues of which the figure is above 0, a visible one or not. */
-static void find_queues(hf_reader *reader, size_t most,
+static void find_queues(hf_top_reader *reader, size_t most,
                         bool (*wanted)(const hf_top_queue *q), names *out)
 {
     out->n = 0;
@@ -116,7 +116,7 @@ static void on_worker(const hf_worker_info *info, void *arg)
         w->pools_down += strcmp(info->pools[i].state, "down") == 0 ? 1 : 0;
 }
 
-static bool read_workers(hf_reader *reader)
+static bool read_workers(hf_top_reader *reader)
 {
     workers list = {.at = NULL};
     hf_err err = hf_admin_workers(reader->admin, on_worker, &list, reader->detail);
@@ -135,7 +135,7 @@ static bool read_workers(hf_reader *reader)
 
 /* ---- figures and history of the visible queues ---- */
 
-static void read_stats(hf_reader *reader, const hf_want *want)
+static void read_stats(hf_top_reader *reader, const hf_want *want)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     for (size_t i = 0; i < want->n_visible && !reader->stopped; i++) {
@@ -179,7 +179,7 @@ static void on_type_name(const hf_history_type *type, void *arg)
                        len > 0 ? "," : "", type->type);
 }
 
-static void read_past(hf_reader *reader, const char *queue)
+static void read_past(hf_top_reader *reader, const char *queue)
 {
     history h = {.past = calloc(1, sizeof *h.past)};
     const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .on_type = on_type_name,
@@ -201,7 +201,7 @@ static void read_past(hf_reader *reader, const char *queue)
     (void)pthread_mutex_unlock(&reader->mutex);
 }
 
-static bool past_is_old(hf_reader *reader, const char *queue)
+static bool past_is_old(hf_top_reader *reader, const char *queue)
 {
     (void)pthread_mutex_lock(&reader->mutex);
     const hf_top_queue *q = hf_model_queue(&reader->model, queue);
@@ -212,7 +212,7 @@ static bool past_is_old(hf_reader *reader, const char *queue)
     return old;
 }
 
-static void read_pasts(hf_reader *reader, const hf_want *want)
+static void read_pasts(hf_top_reader *reader, const hf_want *want)
 {
     size_t n = 0;
     for (size_t i = 0; i < want->n_visible && n < HF_READER_PASTS && reader->away_ms == 0;
@@ -257,7 +257,7 @@ static void on_job(const hf_job_info *info, void *arg)
 /* The list of what runs is one source of runs. Another one tells hf_top_runs_tell() as
  * well.
  */
-static void tell_runs(hf_reader *reader, const jobs *list, bool whole)
+static void tell_runs(hf_top_reader *reader, const jobs *list, bool whole)
 {
     hf_top_runs *runs = &reader->model.runs;
     const int64_t now = reader->model.now_ms;
@@ -277,7 +277,7 @@ static bool runs_any(const hf_top_queue *q)
     return q->stats.running > 0;
 }
 
-static void read_running(hf_reader *reader)
+static void read_running(hf_top_reader *reader)
 {
     names queues;
     jobs list = {.at = calloc(JOBS, sizeof *list.at)};
@@ -323,7 +323,7 @@ static bool has_dead(const hf_top_queue *q)
     return q->stats.dead > 0;
 }
 
-static int64_t dead_of(hf_reader *reader, const char *queue, int64_t *hour_ago)
+static int64_t dead_of(hf_top_reader *reader, const char *queue, int64_t *hour_ago)
 {
     (void)pthread_mutex_lock(&reader->mutex);
     const hf_top_queue *q = hf_model_queue(&reader->model, queue);
@@ -334,7 +334,7 @@ static int64_t dead_of(hf_reader *reader, const char *queue, int64_t *hour_ago)
 }
 
 /* All of them, or if there are many those of the last hour. */
-static hf_err read_deaths(hf_reader *reader, const char *queue, deaths *d)
+static hf_err read_deaths(hf_top_reader *reader, const char *queue, deaths *d)
 {
     enum { AT_ONCE = 1000 };
     char next[HF_CURSOR_SIZE] = "";
@@ -352,7 +352,7 @@ static hf_err read_deaths(hf_reader *reader, const char *queue, deaths *d)
     return err;
 }
 
-static int64_t sum_of_dead(hf_reader *reader)
+static int64_t sum_of_dead(hf_top_reader *reader)
 {
     int64_t sum = 0;
     (void)pthread_mutex_lock(&reader->mutex);
@@ -362,7 +362,7 @@ static int64_t sum_of_dead(hf_reader *reader)
     return sum;
 }
 
-static void read_dead(hf_reader *reader)
+static void read_dead(hf_top_reader *reader)
 {
     names queues;
     deaths d = {.no_memory = false};
@@ -417,7 +417,7 @@ static bool has_ended_any(const hf_top_queue *q)
     return q->stats.done + q->stats.failed > 0;
 }
 
-static void read_types(hf_reader *reader)
+static void read_types(hf_top_reader *reader)
 {
     names queues;
     types list = {.n = 0};
@@ -445,7 +445,7 @@ static void read_types(hf_reader *reader)
 
 /* ---- the page ---- */
 
-static size_t count_queues(hf_reader *reader)
+static size_t count_queues(hf_top_reader *reader)
 {
     (void)pthread_mutex_lock(&reader->mutex);
     const size_t n = reader->model.n_queues;
@@ -453,7 +453,7 @@ static size_t count_queues(hf_reader *reader)
     return n;
 }
 
-void hf_reader_page(hf_reader *reader, const hf_want *want)
+void hf_reader_page(hf_top_reader *reader, const hf_want *want)
 {
     if (!hf_reader_connect(reader) || !read_workers(reader))
         return;

@@ -5,6 +5,6 @@
 #include "top/reader.h"
 
 /* The details or the log of the subject, written into the model. */
-void hf_reader_subject(hf_reader *reader, const hf_subject *subject);
+void hf_reader_subject(hf_top_reader *reader, const hf_subject *subject);
 
 #endif

@@ -48,7 +48,7 @@ static void add_word(hf_buf *out, const char *name, const char *text)
         hf_buf_printf(out, " %-13s %s\n", name, text);
 }
 
-static void add_fault(hf_reader *reader, hf_buf *out, hf_err err)
+static void add_fault(hf_top_reader *reader, hf_buf *out, hf_err err)
 {
     if (err == HF_GONE)
         hf_buf_text(out, "~it is not there any more\n");
@@ -59,7 +59,7 @@ static void add_fault(hf_reader *reader, hf_buf *out, hf_err err)
 
 /* ---- a job ---- */
 
-static void add_reasons(hf_reader *reader, hf_buf *out, const hf_job_why *why)
+static void add_reasons(hf_top_reader *reader, hf_buf *out, const hf_job_why *why)
 {
     char text[HF_REASON_TEXT_SIZE], with_queue[HF_ID_SIZE + 8];
     hf_reason reasons[HF_REASONS];
@@ -124,7 +124,7 @@ static void add_job(hf_buf *out, const hf_job_why *why)
     add_count(out, "logs", (int64_t)job->logs);
 }
 
-static hf_err read_job(hf_reader *reader, const hf_subject *s, const char *id,
+static hf_err read_job(hf_top_reader *reader, const hf_subject *s, const char *id,
                        hf_buf *out)
 {
     hf_job_info *job = malloc(sizeof *job);
@@ -150,7 +150,7 @@ static hf_err read_job(hf_reader *reader, const hf_subject *s, const char *id,
 
 /* ---- a queue ---- */
 
-static void add_wrongs(hf_reader *reader, hf_buf *out, const char *queue)
+static void add_wrongs(hf_top_reader *reader, hf_buf *out, const char *queue)
 {
     static const char marks[] = {'!', '~', ' '};
     char page[HF_WRONG_PAGE];
@@ -213,7 +213,7 @@ static void take_id(const hf_job_info *info, void *arg)
     memcpy(arg, info->id, sizeof info->id);
 }
 
-static hf_err read_queue(hf_reader *reader, const hf_subject *s, hf_buf *out)
+static hf_err read_queue(hf_top_reader *reader, const hf_subject *s, hf_buf *out)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     char id[HF_ID_SIZE] = "";
@@ -281,7 +281,7 @@ static void on_worker(const hf_worker_info *w, void *arg)
                   w->pid, w->host);
 }
 
-static hf_err read_worker(hf_reader *reader, const hf_subject *s, hf_buf *out)
+static hf_err read_worker(hf_top_reader *reader, const hf_subject *s, hf_buf *out)
 {
     one_worker one = {.id = s->id, .out = out};
     hf_err err = hf_admin_workers(reader->admin, on_worker, &one, reader->detail);
@@ -305,7 +305,7 @@ static void add_entry(hf_buf *out, const hf_lock_entry *e, int64_t now_ms)
                       e->revoked ? ", asked to release" : "");
 }
 
-static hf_err read_lock(hf_reader *reader, const hf_subject *s, hf_buf *out)
+static hf_err read_lock(hf_top_reader *reader, const hf_subject *s, hf_buf *out)
 {
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
     if (reader->locks == NULL)
@@ -337,7 +337,7 @@ static void on_step(const hf_history_step *step, void *arg)
                   when + 11, step->done, step->failed, step->dead);
 }
 
-static hf_err read_type(hf_reader *reader, const hf_subject *s, hf_buf *out)
+static hf_err read_type(hf_top_reader *reader, const hf_subject *s, hf_buf *out)
 {
     const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .type = s->id, .on_step = on_step,
                                   .arg = out};
@@ -362,7 +362,7 @@ static void add_stream(hf_buf *out, const char *text, size_t len)
 
 static void on_part(const hf_log_part *part, void *arg)
 {
-    hf_reader *reader = arg;
+    hf_top_reader *reader = arg;
     hf_buf *out = &reader->log;
     const bool open = out->len > 0 && out->data[out->len - 1] != '\n';
     if (part->fence != reader->log_fence)
@@ -375,7 +375,7 @@ static void on_part(const hf_log_part *part, void *arg)
     }
 }
 
-static hf_err read_log(hf_reader *reader, const hf_subject *s)
+static hf_err read_log(hf_top_reader *reader, const hf_subject *s)
 {
     hf_err err = hf_admin_logs(reader->admin, s->queue, s->id, &reader->log_place,
                                on_part, reader, reader->detail);
@@ -392,7 +392,7 @@ static hf_err read_log(hf_reader *reader, const hf_subject *s)
 
 /* ---- any of them ---- */
 
-static hf_err read_detail(hf_reader *reader, const hf_subject *s, hf_buf *out)
+static hf_err read_detail(hf_top_reader *reader, const hf_subject *s, hf_buf *out)
 {
     switch (s->page) {
     case HF_PAGE_RUNNING:
@@ -412,7 +412,7 @@ static hf_err read_detail(hf_reader *reader, const hf_subject *s, hf_buf *out)
 }
 
 /* Another row: nothing of the former one stays. */
-static void begin_subject(hf_reader *reader, const hf_subject *s)
+static void begin_subject(hf_top_reader *reader, const hf_subject *s)
 {
     reader->subject = *s;
     reader->log_place = (hf_log_place){HF_LOG_PLACE_INIT};
@@ -424,7 +424,7 @@ static void begin_subject(hf_reader *reader, const hf_subject *s)
     (void)pthread_mutex_unlock(&reader->mutex);
 }
 
-void hf_reader_subject(hf_reader *reader, const hf_subject *s)
+void hf_reader_subject(hf_top_reader *reader, const hf_subject *s)
 {
     hf_buf out;
     if (!hf_subject_same(&reader->subject, s))
@@ -446,7 +446,7 @@ void hf_reader_subject(hf_reader *reader, const hf_subject *s)
 
 /* ---- changes ---- */
 
-static hf_err make(hf_reader *reader, const hf_change *c, size_t *n)
+static hf_err make(hf_top_reader *reader, const hf_change *c, size_t *n)
 {
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .type = c->id};
     switch (c->kind) {
@@ -492,7 +492,7 @@ static void tell_change(const hf_change *c, hf_err err, size_t n, const char *de
 }
 
 /* What was changed is seen at once: the next key is about it. */
-static void read_changed(hf_reader *reader, const char *queue)
+static void read_changed(hf_top_reader *reader, const char *queue)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     char detail[HF_DETAIL_SIZE];
@@ -503,7 +503,7 @@ static void read_changed(hf_reader *reader, const char *queue)
     (void)pthread_mutex_unlock(&reader->mutex);
 }
 
-void hf_reader_change(hf_reader *reader, const hf_change *change)
+void hf_reader_change(hf_top_reader *reader, const hf_change *change)
 {
     size_t n = 0;
     char notice[sizeof reader->model.notice];

@@ -1,6 +1,6 @@
 /* requests.c - for libFuzzer: any bytes of a client of the dashboard, over a socket pair.
  * Nothing crashes, and each whole request is answered once.
- * tests/acceptance/83-fuzz-dashboard builds it. */
+ * tests/acceptance/118-fuzz-dashboard builds it. */
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
