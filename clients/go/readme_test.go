@@ -46,7 +46,7 @@ func TestTheReadme(t *testing.T) {
 	if len(blocks) != 3 || blocks[1].language != "go" || blocks[2].language != "shell" {
 		t.Fatalf("found %v", blocks)
 	}
-	forGo := strings.ReplaceAll(regexp.MustCompile("(?m)^\\./dev .*$").ReplaceAllString(blocks[2].text, ""), "node worker.mjs", "./hello")
+	forGo := strings.ReplaceAll(regexp.MustCompile("(?m)^(\\(cd|npm) .*$").ReplaceAllString(blocks[2].text, ""), "node worker.mjs", "./hello")
 	dir := t.TempDir()
 	here, err := os.Getwd()
 	if err != nil {
@@ -65,7 +65,7 @@ func TestTheReadme(t *testing.T) {
 	}
 	shell := exec.Command("bash", "-euc", forGo)
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "CLONE="+filepath.Join(here, "..", ".."), "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
+	shell.Env = append(os.Environ(), "HOLDFAST="+filepath.Join(here, "..", ".."), "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
 		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	var log strings.Builder
 	shell.Stderr = &log

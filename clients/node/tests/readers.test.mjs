@@ -53,7 +53,7 @@ test("the README", async (t) => {
   const place = new Place(server);
   const [worker, , session] = blocksOf("README.md", "## Use it from Node or Go");
   writeFileSync(join(place.folder, "worker.mjs"), worker);
-  const installed = session.split("\n").filter((line) => !/^(\.\/dev|go) /.test(line));
+  const installed = session.split("\n").filter((line) => !/^(\(cd|npm|go) /.test(line));
   assert.equal(await place.run(installed.join("\n")), 'ada\n"hello, Ada"\n');
 });
 
