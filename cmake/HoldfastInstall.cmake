@@ -60,10 +60,10 @@ install(FILES completions/holdfast.fish
 install(FILES "packaging/holdfast-worker@.service"
   DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT command)
 
-# In libexec, where `holdfast dashboard` looks for it (cli/dashboard/launch.c).
+# Where `holdfast dashboard` looks for it (cli/helper_program.c).
 if(TARGET holdfast_dashboard_command)
   install(TARGETS holdfast_dashboard_command
-    RUNTIME DESTINATION libexec COMPONENT dashboard)
+    RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/holdfast" COMPONENT dashboard)
   install(FILES packaging/holdfast-dashboard.service
     DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT dashboard)
 endif()

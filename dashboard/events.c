@@ -289,7 +289,9 @@ void hf_events_close(hf_events *e)
 {
     if (e == NULL)
         return;
-    while (e->topics != NULL)
-        topic_free(e->topics);
+    for (topic *t = e->topics, *next; t != NULL; t = next) {
+        next = t->next;
+        topic_free(t);
+    }
     uv_close((uv_handle_t *)&e->timer, on_closed);
 }

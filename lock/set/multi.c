@@ -218,7 +218,7 @@ static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
     /* A lost member is kept until the release. */
     static const hf_set_kind kind = {ask_next, got,  refused, NULL,
                                      undone,   news, due_ns,  in_time};
-    hf_lock_set *set;
+    hf_lock_set *set = NULL;
     hf_err err = check(servers, o, detail);
     if (err == HF_OK)
         err = hf_set_new(&set, servers, &kind, o->n_members, o->wait_ms, detail);
@@ -265,7 +265,7 @@ hf_err hf_multilock_acquire(hf_lock_servers *servers, const hf_multilock_opts *o
                             hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
                             char detail[HF_DETAIL_SIZE])
 {
-    hf_lock_set *set;
+    hf_lock_set *set = NULL;
     hf_err err = make_of(servers, opts, &set, detail);
     return err == HF_OK ? hf_set_acquire(set, cb, arg, out, detail) : err;
 }
@@ -273,7 +273,7 @@ hf_err hf_multilock_acquire(hf_lock_servers *servers, const hf_multilock_opts *o
 hf_err hf_multilock_acquire_wait(hf_lock_servers *servers, const hf_multilock_opts *opts,
                                  hf_lock_set **out, char detail[HF_DETAIL_SIZE])
 {
-    hf_lock_set *set;
+    hf_lock_set *set = NULL;
     hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
     if (err == HF_OK)
         err = make_of(servers, opts, &set, detail);
