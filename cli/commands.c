@@ -570,7 +570,7 @@ static const hf_command commands[] = {
                  "holdfast worker run --dev --watch . -- python3 worker.py"},
     {.name = "worker list",
      .also = "workers",
-     .alike = "status|ps|top|worker ls",
+     .alike = "status|ps|worker ls",
      .operands = "",
      .opts = hf_opts_workers,
      .run = hf_cmd_workers,
