@@ -94,8 +94,9 @@ static void deaths_are_told_from_a_time_on_with_their_reasons(void **state)
     die("mid", "handler");
     die("new", "attempts");
     int64_t now = stats().now_ms;
-    (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:dead %lld old %lld mid",
-                             (long long)(now - HOUR_MS - 5000), (long long)(now - 10));
+    (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:dead %lld old %lld mid %lld new",
+                             (long long)(now - HOUR_MS - 5000), (long long)(now - 10),
+                             (long long)now);
     assert_string_equal(deaths(1, 10), "old attempts;mid handler;new attempts;");
     assert_string_equal(deaths(now - 10, 10), "mid handler;new attempts;");
     assert_string_equal(deaths(now - 9, 10), "new attempts;");

@@ -167,7 +167,7 @@ static void lose_redis(unsigned jobs)
     put(1000, 1, "ok");
     EVENTUALLY(SOON_MS, told() == 1);
     hf_fixture_clock_jump(redis,
-                          MINUTE_MS - 4000 - hf_queue_fixture_now(&fixture) % MINUTE_MS);
+                          MINUTE_MS - 10000 - hf_queue_fixture_now(&fixture) % MINUTE_MS);
     put(0, jobs, "ok");
     EVENTUALLY(SOON_MS, counter("done") == 1 + jobs);
     hf_proxy_refuse(&proxy, true);
