@@ -1,4 +1,4 @@
-/* runs.c - what workers tell of runs while somebody looks (queue/lua/runs_read.lua). */
+/* runs.c - what workers tell of runs while a viewer watches (queue/lua/runs_read.lua). */
 #include "holdfast/runs.h"
 
 #include <inttypes.h>

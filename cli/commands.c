@@ -665,7 +665,7 @@ static const hf_command commands[] = {
          "exits with 69. The pages are at http://127.0.0.1:8880/, the API is below "
          "/api/v1, and /metrics is for Prometheus. It shows one namespace of one Redis, "
          "and changes nothing unless --allow-changes is given. Reads Redis only while "
-         "somebody looks. TERM and INT end it; HUP reads the token file again.",
+         "a viewer watches. TERM and INT end it; HUP reads the token file again.",
      .examples =
          "holdfast dashboard --listen unix:dashboard.sock\n"
          "holdfast dashboard --listen unix:dashboard.sock --host jobs.example.org"},

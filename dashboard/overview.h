@@ -1,5 +1,5 @@
 /* overview.h - what the poller knows of the whole: the facts, the verdict, the rates. It
- * is read again when somebody asks and it is older than a second; with more than a
+ * is read again when a request comes and it is older than a second; with more than a
  * hundred queues, than a second for each hundred. */
 #ifndef HF_DASHBOARD_OVERVIEW_H
 #define HF_DASHBOARD_OVERVIEW_H

@@ -13,7 +13,7 @@ void hf_key_registry(char out[HF_KEY_SIZE], const char *ns);   /* its prefix, "h
 void hf_key_queues(char out[HF_KEY_SIZE], const char *ns);     /* "hf:{/}:queues" */
 void hf_key_workers(char out[HF_KEY_SIZE], const char *ns);    /* "hf:{/}:workers" */
 void hf_key_replicated(char out[HF_KEY_SIZE], const char *ns); /* redis/replicas.h */
-void hf_key_watch(char out[HF_KEY_SIZE], const char *ns); /* somebody looks at runs */
+void hf_key_watch(char out[HF_KEY_SIZE], const char *ns);      /* a viewer watches runs */
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker);
 
 void hf_key_wake(char out[HF_KEY_SIZE], const hf_queue *queue); /* "hf:{q}:wake" */

@@ -324,7 +324,7 @@ HF_MUSTCHECK hf_err hf_op_present(hf_client *client, const hf_queue *queue,
 HF_MUSTCHECK hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
                                     const char *json, uint32_t alive_ms, hf_answer_cb cb,
                                     void *arg);
-/* Whether somebody looks at runs (queue/ran.h). */
+/* Whether a viewer watches runs (queue/ran.h). */
 HF_MUSTCHECK hf_err hf_heartbeat_read(const hf_answer *answer, bool *watched);
 
 /* Writes the limits of a file when they differ from those the file named before. */

@@ -206,7 +206,7 @@ static hf_err read_held(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_SI
     return err;
 }
 
-/* Runs that nobody has told the end of. A run that was never told may have been a short
+/* Runs whose end no worker has told. A run that was never told may have been a short
  * one: it is forgotten. */
 static void end_untold(hf_running *r)
 {

@@ -1,9 +1,9 @@
 /* running.h - the runs that go on and those that ended lately, kept from look to look.
  *
- * A look says that somebody looks, and puts together what workers tell (hf_admin_runs()),
- * which jobs Redis holds as running, and the heartbeats. A run that Redis no longer
- * holds, and whose end nobody has told, ended untold: its worker died, or is of an older
- * version. */
+ * A look says that a viewer watches, and puts together what workers tell
+ * (hf_admin_runs()), which jobs Redis holds as running, and the heartbeats. A run that
+ * Redis no longer holds, and whose end no worker has told, ended untold: its worker died,
+ * or is of an older version. */
 #ifndef HF_SEEN_RUNNING_H
 #define HF_SEEN_RUNNING_H
 

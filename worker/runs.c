@@ -16,7 +16,7 @@
 enum {
     EACH_MS = 1000,
     AGAIN_MS = 10000,   /* a run that goes on is told again */
-    WATCHED_MS = 30000, /* after a heartbeat: without another one nobody looks */
+    WATCHED_MS = 30000, /* after a heartbeat: without another one there is no viewer */
     LANES_STEP = 64
 };
 
@@ -35,7 +35,7 @@ typedef struct hf_runs {
     uint64_t *lanes;                 /* owned: since when each is free, or BUSY */
     size_t n_lanes;
     uv_timer_t timer;
-    uint64_t until_ns; /* somebody looks; 0: nobody */
+    uint64_t until_ns; /* a viewer watches; 0: none */
     bool due;
     hf_answer_cb goodbye; /* while the worker ends; NULL: it does not */
     void *goodbye_arg;
@@ -188,7 +188,7 @@ void hf_runs_goes_on(hf_run *run, void *unused)
     let_go_if_empty(q);
 }
 
-/* ---- whether somebody looks ---- */
+/* ---- whether a viewer watches ---- */
 
 static void on_timer(uv_timer_t *timer)
 {

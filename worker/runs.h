@@ -1,7 +1,7 @@
-/* runs.h - what this worker tells of runs while somebody looks: which have ended, which
+/* runs.h - what this worker tells of runs while a viewer watches: which have ended, which
  * go on. Belongs to the loop.
  *
- * Each heartbeat learns whether somebody looks. Then an entry leaves once a second for
+ * Each heartbeat learns whether a viewer watches. Then an entry leaves once a second for
  * each queue that has something to tell. A run is told when it has run for 2 s, again
  * each 10 s, and at its end; shorter runs are counted. An entry that Redis does not take
  * is lost: the picture has a hole, and no job waits for it.

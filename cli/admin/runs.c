@@ -16,7 +16,7 @@
 enum {
     LOOK_MS = 1000,
     LOOK_SOON_MS = 200,
-    PATIENCE_MS = 12000, /* workers hear within 10 s that somebody looks */
+    PATIENCE_MS = 12000, /* workers hear within 10 s that a viewer watches */
     CLOCK_SIZE = 16,
     WORD_WIDTH = 9
 };

@@ -15,7 +15,7 @@ import (
 	"holdfast-queue/holdfast/internal/testredis"
 )
 
-// A joined is a program that somebody has started by hand, perhaps under a debugger.
+// A joined is a program that was started by hand, perhaps under a debugger.
 type joined struct {
 	*exec.Cmd
 	out bytes.Buffer

@@ -1,9 +1,10 @@
 /* runs.h - what runs: where, in which slot and since when, and what has ended.
  *
- * While somebody looks, each worker tells once a second, for each of its queues, which
+ * While a viewer watches, each worker tells once a second, for each of its queues, which
  * runs have ended and which go on: of runs of 2 s and more each one, of shorter ones how
- * many there were. Nobody looks: workers write nothing. Workers of older versions never
- * do; hf_admin_list() shows their running jobs, and the leases and the progress of all.
+ * many there were. Without a viewer workers write nothing. Workers of older versions
+ * never do; hf_admin_list() shows their running jobs, and the leases and the progress of
+ * all.
  *
  * The calls are those of an hf_admin, with its rules and faults (holdfast/admin.h). */
 #ifndef HOLDFAST_RUNS_H
@@ -15,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Somebody looks at runs for the next 20 s: a program that looks calls this each 5 s.
+/* Says that a viewer watches runs for the next 20 s. The viewer calls this each 5 s.
  * Workers hear of it with their next heartbeat, within 10 s. HF_AUTH: this user may read
  * what is told, but not ask for it. */
 HF_API HF_MUSTCHECK hf_err hf_admin_watch(hf_admin *admin, char detail[HF_DETAIL_SIZE]);

@@ -1,4 +1,4 @@
-/* test_runs.c - what workers tell of runs while somebody looks: the stream, its bounds
+/* test_runs.c - what workers tell of runs while a viewer watches: the stream, its bounds
  * and its end, and how an administrator reads it. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -29,7 +29,7 @@ const ExitSetup = 78
 // Started reports whether a worker started this process as a part of a pool.
 func Started() bool { return os.Getenv(EnvFD) != "" }
 
-// Joins reports whether somebody started this process to join a worker.
+// Joins reports whether this process was started to join a worker.
 func Joins() bool { return !Started() && os.Getenv(EnvSocket) != "" }
 
 // Open returns the connection to the worker that started this process, or that it

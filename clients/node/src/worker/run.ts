@@ -42,7 +42,7 @@ async function serve(hf: Holdfast, pipe: Pipe, parallel: number, joined: boolean
   hf.close();
 }
 
-/** Somebody has started this program by hand, and ^C may end it. The variable stays: a debugger may run it again. */
+/** This program was started by hand, and ^C may end it. The variable stays: a debugger may run it again. */
 async function join(hf: Holdfast, path: string, parallel: number): Promise<void> {
   const pipe = await Pipe.join(path).catch((error: Error) =>
     refuse(`expected a worker with --listen at the path in HOLDFAST_SOCKET, '${path}', found none: ${error.message}`),
