@@ -33,10 +33,10 @@ hf_err hf_api_other_about(hf_query *ask, hf_reader *r)
                    url == NULL ? "redis://localhost:6379/0" : url);
     hf_mask(redis);
     return hf_ask_give(ask, r,
-                       json_pack("{s:o, s:s, s:s, s:b, s:b}", "redis", hf_out_text(redis),
-                                 "namespace", ns == NULL ? "hf" : ns, "version", version,
-                                 "changes", (int)ask->may_change, "payloads",
-                                 (int)!r->opts->hide_payloads),
+                       json_pack("{s:o, s:s, s:s, s:b, s:b, s:b}", "redis",
+                                 hf_out_text(redis), "namespace", ns == NULL ? "hf" : ns,
+                                 "version", version, "changes", (int)ask->may_change,
+                                 "payloads", (int)!r->opts->hide_payloads, "tasks", 0),
                        0);
 }
 

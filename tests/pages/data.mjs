@@ -223,6 +223,7 @@ export class World {
       version: "0.2.0",
       changes: this.changes ?? false,
       payloads: true,
+      tasks: true,
     };
   }
 

@@ -93,12 +93,13 @@ function bulk(at, groups) {
     done: "It has begun.",
   });
   const one = chosen.length === 1;
+  const can = one && at.about.tasks; // else the command below does it
   const what = one && `Jobs of type ${chosen[0].type} in ${chosen[0].queue} whose error is “${chosen[0].error}”.`;
   return h(
     "div",
     { class: "bulk", role: "group", "aria-label": "For the chosen group" },
     h("b", {}, jobs ? several(jobs, "job") : "Choose a group"),
-    one &&
+    can &&
       changeButton(at, {
         ...each("retry"),
         label: "Retry…",
@@ -110,8 +111,8 @@ function bulk(at, groups) {
         ],
         verb: `Run ${several(jobs, "job")}`,
       }),
-    one && at.about.changes && h("label", {}, "at", input, "in a second"),
-    one &&
+    can && at.about.changes && h("label", {}, "at", input, "in a second"),
+    can &&
       changeButton(at, {
         ...each("purge"),
         label: "Purge…",
