@@ -6,7 +6,7 @@ import signal
 import time
 
 from pools import BEAT_MS, processes_of
-from support import (Pressure, alive, boottime_ns, overlaps, percentile, read_runs, require, say, table,
+from support import (Pressure, boottime_ns, overlaps, percentile, process, read_runs, require, say, table,
                      unordered_fences)
 
 LEASE_MS, BLOWS_EACH_S, STOPPED_LEASES = 2000, 0.8, 2.5
@@ -36,7 +36,8 @@ class Play:
         self.settle()
         say(f"processes waited for a processor {pressure.share():.0%} of the time")
         jobs = self.judge()
-        left = [pid for pid in self.struck if alive(pid)]
+        # A process that began after the blow has the number of the one that was struck.
+        left = [pid for pid, blows in self.struck.items() if process(pid) and process(pid).started_ns < blows[0]]
         require(not left, f"processes of workers that have ended are there: {left}")
         return f"{minutes:g} minutes, {sum(self.blows.values())} blows, {jobs} jobs: no overlap, none lost, none " \
                "buried for others"

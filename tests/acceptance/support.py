@@ -110,7 +110,7 @@ def helper(name):
 # ---- processes ------------------------------------------------------------------------
 
 
-Process = collections.namedtuple("Process", "pid state parent group words")
+Process = collections.namedtuple("Process", "pid state parent group words started_ns")  # started_ns: CLOCK_BOOTTIME
 
 
 def process(pid):
@@ -124,7 +124,8 @@ def process(pid):
         return None
     if fields[0] in "ZX":
         return None
-    return Process(pid, fields[0], int(fields[1]), int(fields[2]), words)
+    started_ns = int(fields[19]) * 10**9 // os.sysconf("SC_CLK_TCK")
+    return Process(pid, fields[0], int(fields[1]), int(fields[2]), words, started_ns)
 
 
 def alive(pid):
