@@ -736,7 +736,8 @@ static const hf_command commands[] = {
              "ten jobs, and compares the notes of the jobs' programs with the promises. "
              "Draws when and where each job ran, as SVG, and prints the name of that "
              "file. Takes about 10 seconds, and leaves only the picture behind. "
-             "Exits with 1 if a promise was not kept.",
+             "With --dashboard, Redis and the pages stay until Control-C. Exits with 1 "
+             "if a promise was not kept.",
      .examples = "holdfast demo --svg demo.svg"},
     {.name = "bench",
      .alike = "benchmark",

@@ -721,6 +721,9 @@ const hf_opt hf_opts_exporter[] = {
     HF_OPT_END,
 };
 const hf_opt hf_opts_demo[] = {
+    {.name = "dashboard",
+     .alike = "browser|web|ui",
+     .help = "show the demo in a browser as well, until Control-C"},
     {.name = "keep",
      .help = "keep the directory with the handlers, their notes and the logs"},
     {.name = "svg",

@@ -264,7 +264,10 @@ static int run(hf_demo *d, hf_cli *cli, hf_demo_svg_file *svg)
     if (code != HF_EXIT_OK)
         return code;
     hf_demo_view_init(d);
-    code = play(d);
+    if (hf_argv_has(cli->args, "dashboard"))
+        code = hf_demo_open_dashboard(d);
+    if (code == HF_EXIT_OK)
+        code = play(d);
     hf_demo_view_end(d, code == HF_EXIT_OK);
     if (code != HF_EXIT_OK)
         return code;
@@ -272,6 +275,8 @@ static int run(hf_demo *d, hf_cli *cli, hf_demo_svg_file *svg)
     if (code != HF_EXIT_OK && code != HF_EXIT_NO)
         return code;
     int written = hf_demo_svg_write(svg, d);
+    if (d->dashboard.pid > 0)
+        hf_demo_keep_dashboard(d);
     return code == HF_EXIT_OK ? written : code;
 }
 

@@ -3,6 +3,7 @@
  *
  *   demo.c    the story, from the first server to the last check
  *   stage.c   the server, the handlers, the workers, and their end
+ *   browser.c the dashboard beside it, if it was asked for
  *   facts.c   what the handlers noted, what runs, what Redis counts
  *   view.c    the display meanwhile: events, lines, and whether to draw
  *   screen.c  the drawing itself
@@ -56,7 +57,9 @@ enum {
     HF_DEMO_EVENT_SIZE = 70, /* with its time, and indented, it fits into 80 columns */
     HF_DEMO_COLUMNS = 80,    /* the smallest terminal that is drawn on */
     HF_DEMO_ROWS = 24,
-    HF_DEMO_PATH_SIZE = 512
+    HF_DEMO_PATH_SIZE = 512,
+    HF_DEMO_FILE_SIZE = HF_PRIVATE_DIR_SIZE + 64, /* the path of a file of the demo */
+    HF_DEMO_URL_SIZE = 64
 };
 
 typedef enum hf_demo_kind {
@@ -127,6 +130,8 @@ typedef struct hf_demo {
     hf_producer *producer;
     hf_admin *admin;
     hf_demo_worker workers[HF_DEMO_WORKERS];
+    hf_demo_worker dashboard;
+    char dashboard_url[HF_DEMO_URL_SIZE];
     int facts_fd; /* -1: not open */
     hf_buf facts; /* the beginning of a line */
 
@@ -167,10 +172,21 @@ void hf_demo_close(hf_demo *d, bool keep);
 size_t hf_demo_slots_of(size_t i);
 /* queue NULL: those of the configuration file. */
 int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue);
+/* Starts this program again, with its output in a file of the demo, whose path goes to
+ * `log`. `argv` ends with NULL. */
+int hf_demo_spawn(hf_demo *d, const char *name, const char *const argv[],
+                  char log[HF_DEMO_FILE_SIZE], hf_demo_worker *out);
 /* True: it has ended, and `status` says how. */
 bool hf_demo_worker_ended(hf_demo_worker *worker);
 /* Waits; HF_EXIT_OK, or a signal came and the demo has to end with this code. */
 int hf_demo_pause(hf_demo *d, int64_t ms);
+
+/* -- browser.c -- */
+/* Starts `holdfast dashboard` on a free port and says its address. HF_EXIT_OK, or the
+ * error has been reported. */
+int hf_demo_open_dashboard(hf_demo *d);
+/* Says that the dashboard stays, and returns at a signal or when the dashboard ends. */
+void hf_demo_keep_dashboard(hf_demo *d);
 
 /* -- facts.c -- */
 /* Takes in all that happened since the last look. */

@@ -202,7 +202,7 @@ static bool is_victim(const hf_demo *d, const process *p)
 
 static bool is_orphan(const hf_demo *d, const process *p)
 {
-    bool known = p->pid == d->redis.pid;
+    bool known = p->pid == d->redis.pid || p->pid == d->dashboard.pid;
     for (size_t i = 0; i < HF_DEMO_WORKERS; i++)
         known = known || p->pid == d->workers[i].pid;
     return p->parent == getpid() && !known;

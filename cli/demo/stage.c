@@ -20,7 +20,7 @@
 #include "base/fdlock.h"
 #include "cli/demo/demo.h"
 
-enum { EXIT_NOT_STARTED = 127, ORPHANS_MS = 3000, PATH_SIZE = HF_PRIVATE_DIR_SIZE + 64 };
+enum { EXIT_NOT_STARTED = 127, ORPHANS_MS = 3000 };
 
 const char *const hf_demo_queue_names[HF_DEMO_QUEUES] = {"default", "long"};
 
@@ -70,14 +70,14 @@ static const file handlers[] = {
                   "echo \"no such customer: $HOLDFAST_JOB_ID\" >&2\nfinish 1\n"},
 };
 
-static void path_of(const hf_demo *d, const char *name, char out[PATH_SIZE])
+static void path_of(const hf_demo *d, const char *name, char out[HF_DEMO_FILE_SIZE])
 {
-    (void)snprintf(out, PATH_SIZE, "%s/%.32s", d->dir, name);
+    (void)snprintf(out, HF_DEMO_FILE_SIZE, "%s/%.32s", d->dir, name);
 }
 
 static bool write_file(const hf_demo *d, const char *name, const char *text)
 {
-    char path[PATH_SIZE];
+    char path[HF_DEMO_FILE_SIZE];
     path_of(d, name, path);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t len = strlen(text);
@@ -87,7 +87,7 @@ static bool write_file(const hf_demo *d, const char *name, const char *text)
 
 static bool write_files(hf_demo *d)
 {
-    char config[sizeof config_text + 64], handler[64], path[PATH_SIZE];
+    char config[sizeof config_text + 64], handler[64], path[HF_DEMO_FILE_SIZE];
     (void)snprintf(config, sizeof config, config_text, HF_DEMO_LEASE_MS,
                    HF_DEMO_BACKOFF_MS, HF_DEMO_ATTEMPTS);
     (void)snprintf(handler, sizeof handler, ". ./note.sh\nsleep %d\nfinish 0\n",
@@ -148,11 +148,11 @@ int hf_demo_open(hf_demo *d, const hf_cli *cli)
     return connect_to(d);
 }
 
-/* ---- the workers ---- */
+/* ---- the processes ---- */
 
 /* In the child, after the fork: only what is async-signal-safe. */
-static _Noreturn void become_worker(const hf_demo *d, const char *log, char *const argv[],
-                                    pid_t parent)
+static _Noreturn void become_child(const hf_demo *d, const char *log, char *const argv[],
+                                   pid_t parent)
 {
     int null_fd = open("/dev/null", O_RDONLY);
     int log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -173,9 +173,26 @@ size_t hf_demo_slots_of(size_t i)
     return i == 0 ? HF_DEMO_SLOTS : HF_DEMO_SLOTS_OTHERS;
 }
 
+int hf_demo_spawn(hf_demo *d, const char *name, const char *const argv[],
+                  char log[HF_DEMO_FILE_SIZE], hf_demo_worker *out)
+{
+    pid_t parent = getpid();
+    path_of(d, name, log);
+    hf_fd_lock();
+    pid_t pid = fork();
+    if (pid == 0)
+        become_child(d, log, (char *const *)argv, parent);
+    hf_fd_unlock();
+    if (pid < 0)
+        return hf_demo_wrong(d, HF_EXIT_SYSTEM, "no process can be started: %s",
+                             strerror(errno));
+    *out = (hf_demo_worker){.pid = pid, .started_ms = hf_demo_now_ms()};
+    return HF_EXIT_OK;
+}
+
 int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue)
 {
-    char name[32], slots[24], log[PATH_SIZE];
+    char name[32], slots[24], log[HF_DEMO_FILE_SIZE];
     const char *argv[] = {"holdfast",
                           "worker",
                           "-c",
@@ -189,18 +206,7 @@ int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue)
                           NULL};
     (void)snprintf(slots, sizeof slots, "%zu", hf_demo_slots_of(i));
     (void)snprintf(name, sizeof name, "worker-%zu.log", i + 1);
-    path_of(d, name, log);
-    pid_t parent = getpid();
-    hf_fd_lock();
-    pid_t pid = fork();
-    if (pid == 0)
-        become_worker(d, log, (char *const *)argv, parent);
-    hf_fd_unlock();
-    if (pid < 0)
-        return hf_demo_wrong(d, HF_EXIT_SYSTEM, "no process can be started: %s",
-                             strerror(errno));
-    d->workers[i] = (hf_demo_worker){.pid = pid, .started_ms = hf_demo_now_ms()};
-    return HF_EXIT_OK;
+    return hf_demo_spawn(d, name, argv, log, &d->workers[i]);
 }
 
 bool hf_demo_worker_ended(hf_demo_worker *worker)
@@ -243,17 +249,21 @@ static void reap_orphans(void)
     } while (pid >= 0 && hf_demo_now_ms() < until_ms);
 }
 
+static void kill_child(hf_demo_worker *child)
+{
+    if (child->pid <= 0 || hf_demo_worker_ended(child))
+        return;
+    (void)kill(child->pid, SIGKILL); /* what it does goes with the server */
+    while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
+        continue;
+    child->ended = true;
+}
+
 void hf_demo_close(hf_demo *d, bool keep)
 {
-    for (size_t i = 0; i < HF_DEMO_WORKERS; i++) {
-        hf_demo_worker *worker = &d->workers[i];
-        if (worker->pid <= 0 || hf_demo_worker_ended(worker))
-            continue;
-        (void)kill(worker->pid, SIGKILL); /* their jobs go with the server */
-        while (waitpid(worker->pid, &worker->status, 0) < 0 && errno == EINTR)
-            continue;
-        worker->ended = true;
-    }
+    for (size_t i = 0; i < HF_DEMO_WORKERS; i++)
+        kill_child(&d->workers[i]);
+    kill_child(&d->dashboard);
     hf_producer_close(d->producer, NULL, NULL);
     hf_admin_close(d->admin);
     if (d->facts_fd >= 0)

@@ -320,6 +320,43 @@ static void one_that_is_interrupted_leaves_the_file_as_it_was(void **state)
     assert_nothing_is_left();
 }
 
+static bool has_stayed(void)
+{
+    return strstr(hf_read_file(out, text, sizeof text), " until Control-C\n") != NULL;
+}
+
+static void with_the_dashboard_it_stays_until_it_is_interrupted(void **state)
+{
+    (void)state;
+    if (access(HF_TEST_BUILD "/holdfast-dashboard", X_OK) != 0)
+        skip();
+    const char *const args[] = {HF_TEST_COMMAND, "demo", "--dashboard", NULL};
+    const char *const envs[] = {env, "LC_ALL=C", NULL};
+    static const char get[] =
+        "exec 3<>/dev/tcp/127.0.0.1/$1; printf 'GET /api/v1/overview HTTP/1.1\\r\\nHost: "
+        "127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3";
+    char port[16], path[PATH_SIZE];
+    hf_proc demo;
+    hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
+    (void)snprintf(path, sizeof path, "%s/holdfast-demo-%ld.svg", dir, (long)demo.pid);
+    EVENTUALLY(DEMO_MS, has_stayed());
+    const char *stays = strstr(text, "stays at http://127.0.0.1:");
+    assert_non_null(stays);
+    stays += strlen("stays at http://127.0.0.1:");
+    (void)snprintf(port, sizeof port, "%.*s", (int)strspn(stays, "0123456789"), stays);
+    (void)unlink(out); /* the demo writes nothing more */
+    const char *const asks[] = {"bash", "-c", get, "get", port, NULL};
+    assert_int_equal(hf_proc_run(&(hf_proc_options){.args = asks, .out = out}, END_MS),
+                     0);
+    assert_non_null(strstr(hf_read_file(out, text, sizeof text),
+                           "10 jobs of queue default died in the last hour."));
+    hf_proc_signal(&demo, SIGINT);
+    assert_true(hf_proc_wait(&demo, END_MS));
+    assert_int_equal(demo.status, 0);
+    assert_int_equal(unlink(path), 0);
+    assert_nothing_is_left();
+}
+
 static void the_redis_of_another_user_is_refused(void **state)
 {
     (void)state;
@@ -347,6 +384,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_promise_is_kept, up, down),
         cmocka_unit_test_setup_teardown(
             in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to, up, down),
+        cmocka_unit_test_setup_teardown(
+            with_the_dashboard_it_stays_until_it_is_interrupted, up, down),
     };
     return cmocka_run_group_tests(tests, find_redis, NULL);
 }
