@@ -366,6 +366,22 @@ static void every_exit_code_is_explained(void **state)
 
 /* ---- the version ---- */
 
+static void check_site(const char *path, const char *text)
+{
+    char line[PATH_SIZE], *site = hf_md_read(HF_TEST_SOURCE "/packaging/site/SUMMARY.md");
+    (void)text;
+    (void)snprintf(line, sizeof line, "](%s)", path + strlen(HF_TEST_SOURCE "/"));
+    if (strstr(site, line) == NULL)
+        fail_msg("packaging/site/SUMMARY.md: expected a line for %s", line + 1);
+    free(site);
+}
+
+static void every_document_is_in_the_site(void **state)
+{
+    (void)state;
+    for_each_document(check_site);
+}
+
 static void the_changelog_begins_with_this_version(void **state)
 {
     (void)state;
@@ -450,6 +466,7 @@ int main(void)
         cmocka_unit_test(every_script_is_described),
         cmocka_unit_test(every_message_of_the_worker_is_explained),
         cmocka_unit_test(every_exit_code_is_explained),
+        cmocka_unit_test(every_document_is_in_the_site),
         cmocka_unit_test(the_changelog_begins_with_this_version),
         cmocka_unit_test(every_snippet_of_c_is_from_an_example),
     };
