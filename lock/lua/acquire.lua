@@ -35,7 +35,7 @@ local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
 local flag = function(letter)
   return string.find(ARGV[7], letter, 1, true) ~= nil
 end
-if late(ARGV[9]) or lease < 1 then
+if came_late(ARGV[9]) or lease < 1 then
   return { LATE, now }
 end
 

@@ -58,4 +58,4 @@ l.waits = call('ZCARD', l.q) > 0
 promote(l)
 keep_changed()
 local reply = { OK, now, n }
-return n > 0 and answer(reply) or reply
+return n > 0 and keep_answer(reply) or reply

@@ -16,7 +16,7 @@
 --- @include "lib/late.lua"
 local RELEASED, STILL_HELD, EXPIRED, NOT_OWNER = 0, 1, 2, 3
 local owner, hold = ARGV[1], ARGV[2]
-if late(ARGV[4]) then
+if came_late(ARGV[4]) then
   return { LATE, now }
 end
 local cell = string.find(ARGV[3], 'c', 1, true) ~= nil

@@ -27,7 +27,7 @@
 --- @include "lib/wait.lua"
 local FAULT = -40
 local byte, find, right, HOLDS = string.byte, string.find, string.sub, 49 -- '1', the third letter
-if late(ARGV[1]) then
+if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local prefixes, args, all = KEYS, ARGV, #KEYS

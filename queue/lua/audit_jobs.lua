@@ -127,8 +127,8 @@ end
 
 local function check_lock(id, ends, lock)
   local holder, fence = string.match(lock, '^([%w%._:-]+):(%d+)$')
-  local left, of = call('PTTL', LOCK .. id), holders[holder or ''] or { 0, 0 }
-  holders[holder or ''] = { of[1] + 1, math.max(of[2], ends) }
+  local left, of = call('PTTL', LOCK .. id), held_by[holder or ''] or { 0, 0 }
+  held_by[holder or ''] = { of[1] + 1, math.max(of[2], ends) }
   check_fence(id, fence)
   if left == -1 then
     report('lock', 5, id, 'its lock has no end', 'it ends when its score says', function()
@@ -245,6 +245,6 @@ local whole, count_of = phase == 'jobs', 100
 if whole and string.find(m.uses, 'b', 1, true) then
   count_of = 10 -- a page of records brings their payloads
 end
-local page = call(whole and 'HSCAN' or 'ZSCAN', P .. phase, cursor, 'COUNT', count_of)
+local page = call(whole and 'HSCAN' or 'ZSCAN', P .. phase, slice_from, 'COUNT', count_of)
 local n = (whole and check_records or check_members)(page[2])
 return looked_at(n, page[1] ~= '0' and page[1], FOLLOWS[phase])

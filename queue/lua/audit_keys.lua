@@ -46,7 +46,7 @@ local TYPES = {
   unique = 'hash', windows = 'zset', parked = 'zset',
   progress = 'hash', checkpoint = 'hash', logs = 'hash', readings = 'hash',
 }
-local NUMBERS = {
+local OF_META = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'high', 'clock',
   'cron_by', 'cron_high',
 }
@@ -66,9 +66,9 @@ local function check_types()
         'see what it holds, then RENAME or DEL it; nothing works on this queue until then')
     end
   end
-  for k, value in ipairs(#found == 0 and call('HMGET', META, unpack(NUMBERS)) or {}) do
+  for k, value in ipairs(#findings == 0 and call('HMGET', META, unpack(OF_META)) or {}) do
     if value and not tonumber(value) then
-      report('type', 9, META, '`' .. NUMBERS[k] .. '` is no number',
+      report('type', 9, META, '`' .. OF_META[k] .. '` is no number',
         'HSET it right or HDEL it; nothing works on this queue until then')
     end
   end
@@ -107,7 +107,7 @@ local function check_unique(keys)
       end)
     elseif not state and not waits then
       report('unique', 9, key, 'is held by the job ' .. e.id .. ', which is gone', 'it is freed', function()
-        free(key, e, true)
+        free_key(key, e, true)
       end)
     elseif e.parked ~= '' and not call('ZSCORE', PARKED, e.parked) then
       report('unique', 9, key, 'names the parked job ' .. e.parked .. ', which is gone', 'it names none',
@@ -226,7 +226,7 @@ end
 
 if phase == '' then
   check_types()
-  if #found > 0 then
+  if #findings > 0 then
     return looked_at(0, nil, 'stop')
   end
   local total = call('HLEN', JOBS)
@@ -241,9 +241,9 @@ elseif phase == 'rest' then
 end
 local page, ids, seen = nil, {}, {}
 if phase == 'keys' then
-  page = call('SCAN', cursor, 'MATCH', P .. '*', 'COUNT', 500)
+  page = call('SCAN', slice_from, 'MATCH', P .. '*', 'COUNT', 500)
 else
-  page = call(phase == 'expires' and 'ZSCAN' or 'HSCAN', P .. phase, cursor, 'COUNT', 100)
+  page = call(phase == 'expires' and 'ZSCAN' or 'HSCAN', P .. phase, slice_from, 'COUNT', 100)
 end
 for i = 1, #page[2], phase == 'keys' and 1 or 2 do
   if not seen[page[2][i]] then

@@ -28,7 +28,7 @@
 --- @include "lib/cancelled.lua"
 --- @include "lib/trim_dead.lua"
 --- @include "lib/owned.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local places, codes, lost, unsure = owned(ARGV[1], 6, 6, digits(ARGV[3], 1000))

@@ -37,7 +37,7 @@ if call('ZSCORE', DEAD, id) then
 end
 local token, ends = ask_to_cancel(id)
 if token then
-  return answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
+  return keep_answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
 end
 local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then
@@ -45,4 +45,4 @@ if not set then
 end
 leave('cancelled', { id }, set)
 wake(read_meta())
-return answer({ OK, now })
+return keep_answer({ OK, now })

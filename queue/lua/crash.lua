@@ -31,7 +31,7 @@
 --- @include "lib/trim_dead.lua"
 --- @include "lib/owned.lua"
 --- @include "lib/count_crash.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local ERROR_MAX, WORDS_MAX = 4096, 256 -- bytes of the error of a dead job, and of its first line

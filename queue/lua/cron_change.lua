@@ -62,4 +62,4 @@ elseif state.paused then
   note_decided()
 end
 wake(read_meta())
-return answer({ OK, now })
+return keep_answer({ OK, now })

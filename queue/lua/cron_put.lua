@@ -94,4 +94,4 @@ end
 note_use('c', true)
 note_decided()
 wake(read_meta())
-return answer({ OK, now, 1 })
+return keep_answer({ OK, now, 1 })

@@ -14,10 +14,10 @@
 --- @include "lib/is_held.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local MAX_BYTES, MAX_LINE = 1024 * 1024, 65536
+local PAGE_BYTES, MAX_LINE = 1024 * 1024, 65536
 local answer, bytes, whole = { OK, now, 0 }, 0, ARGV[1] == '1'
 for i = 2, #ARGV do
-  if bytes > MAX_BYTES then
+  if bytes > PAGE_BYTES then
     break
   end
   local id = ARGV[i]

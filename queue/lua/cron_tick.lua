@@ -22,7 +22,7 @@
 --- @include "lib/note_decided.lua"
 --- @include "lib/is_late.lua"
 --- @include "lib/enqueue_tick.lua"
-if late(ARGV[1]) then
+if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local uses = call('HGET', META, 'uses')

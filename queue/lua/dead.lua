@@ -15,7 +15,7 @@
 --- @include "lib/key_dead.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local MAX_BYTES = 1024 * 1024
+local PAGE_BYTES = 1024 * 1024
 local first = call('ZCOUNT', DEAD, '-inf', '(' .. ARGV[1])
 if tonumber(call('ZSCORE', DEAD, ARGV[2]) or -1) == tonumber(ARGV[1]) then
   first = call('ZRANK', DEAD, ARGV[2]) + 1
@@ -28,7 +28,7 @@ for i = 1, #found, 2 do
     answer[3] = 0
     break
   end
-  if bytes > MAX_BYTES then
+  if bytes > PAGE_BYTES then
     answer[3] = 1
     break
   end

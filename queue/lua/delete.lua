@@ -80,4 +80,4 @@ if expired or removed then
   wake(read_meta())
 end
 local reply = { OK, now, codes, holders }
-return (removed or kept) and answer(reply) or reply
+return (removed or kept) and keep_answer(reply) or reply

@@ -50,7 +50,7 @@ if not record then
   return { code or call('ZSCORE', PARKED, id) and WAITS_FOR or GONE, now }
 end
 if due ~= '' then
-  at = at <= 0 and later(now - at) or at
+  at = at <= 0 and after_delay(now - at) or at
   score = string.format('%d', at)
 end
 if ARGV[5] == '1' then
@@ -85,4 +85,4 @@ if #record > BIG_BYTES then
   note_use('b', true)
 end
 wake(read_meta())
-return answer({ OK, now })
+return keep_answer({ OK, now })

@@ -7,7 +7,7 @@
 --           not in the registry. Sent twice: 0.
 --- @include "lib/guard.lua"
 --- @include "lib/late.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local workers = P .. 'workers'

@@ -24,7 +24,7 @@
 --- @include "lib/leave.lua"
 --- @include "lib/owned.lua"
 --- @include "lib/keep.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local max, max_bytes = clamped(ARGV[4], math.huge), clamped(ARGV[5], math.huge)
@@ -40,7 +40,7 @@ leave('done', ids, RUNNING, locks)
 count('lost', lost)
 count('unsure', unsure)
 if #ids > 0 then
-  keep(ids, until_ms, words)
+  keep_done(ids, until_ms, words)
   trim_kept(max, max_bytes, #ids)
   wake(read_meta())
 end

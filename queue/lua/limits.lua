@@ -55,4 +55,4 @@ if ARGV[3] ~= '' then
   call('HDEL', META, 'tokens', 'tokens_at')
 end
 wake(read_meta())
-return answer({ OK, now })
+return keep_answer({ OK, now })

@@ -26,7 +26,7 @@
 --- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
+local PAGE_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local one = state == 'running' or state == 'dead' or state == 'parked' or state == 'done'
 local sets, records = one and { P .. state } or levels(), state == 'done' and RESULTS or JOBS
 
@@ -94,7 +94,7 @@ for i = 1, #found, 2 do
     answer[3] = ''
     break
   end
-  if bytes > MAX_BYTES then
+  if bytes > PAGE_BYTES then
     answer[3], answer[4] = found[i - 2], time_of(found[i - 1])
     break
   end

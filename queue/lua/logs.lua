@@ -26,13 +26,13 @@ for fence in string.gmatch(set and call('HGET', LOGS, id) or '', '%d+') do
   fences[#fences + 1] = fence
 end
 if set == nil then -- lib/leaving.lua leaves them for a while
-  local cursor, slice = '0', nil
+  local at, slice = '0', nil
   repeat
-    cursor, slice = unpack(call('HSCAN', LOG .. id, cursor, 'COUNT', '100'))
+    at, slice = unpack(call('HSCAN', LOG .. id, at, 'COUNT', '100'))
     for k = 1, #slice, 2 do
       fences[#fences + 1] = slice[k]
     end
-  until cursor == '0'
+  until at == '0'
   table.sort(fences, function(a, b)
     return a + 0 < b + 0
   end)

@@ -9,7 +9,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
-if late(ARGV[1]) then
+if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local m, types = call('HMGET', META, 'uses', 'on_dead'), ARGV[2]

@@ -26,4 +26,4 @@ else
 end
 note_use('p', ARGV[2] == '1')
 wake(read_meta())
-return answer({ OK, now })
+return keep_answer({ OK, now })

@@ -20,7 +20,7 @@
 --- @include "lib/levels.lua"
 --- @include "lib/keeping.lua"
 --- @include "lib/expire_all.lua"
-if late(ARGV[1]) then
+if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local uses = call('HGET', META, 'uses')

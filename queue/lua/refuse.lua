@@ -35,7 +35,7 @@
 --- @include "lib/owned.lua"
 --- @include "lib/has_handler.lua"
 --- @include "lib/to_front.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local places, codes, lost, unsure = owned(ARGV[1], 7, 3, digits(ARGV[3], 1000))
@@ -84,7 +84,7 @@ for k = 1, #places do
       call('HSET', JOBS, id, rewrite(record, function(line)
         line.error, line.refused, line.unhandled = text, line.refused or now, unhandled
       end))
-      local due = later(back_at(wait_ms(head, handled)))
+      local due = after_delay(back_at(wait_ms(head, handled)))
       put_back(id, due, uses, false)
       goes_to_front(id, due)
       codes[(i - 4) / 3] = handled and EXISTS or OK

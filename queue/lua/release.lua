@@ -38,7 +38,7 @@
 --- @include "lib/run_over.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/owned.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local dues, placed = {}, {}
@@ -62,7 +62,7 @@ for k = 1, #places do
     if placed[i] then
       due = math.min(due, now) -- it was due, though this clock was set back
     else
-      due = later(now + due)
+      due = after_delay(now + due)
     end
     if not placed[i] or how == 'n' then
       call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)

@@ -71,4 +71,4 @@ for _, kind in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } 
   end
   call('DEL', unpack(steps))
 end
-return answer({ OK, now, 0, 0, 0, 0, 0, 0, 0, 0, 0 })
+return keep_answer({ OK, now, 0, 0, 0, 0, 0, 0, 0, 0, 0 })

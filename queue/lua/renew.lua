@@ -18,7 +18,7 @@
 --- @include "lib/key_cancels.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
-if late(ARGV[3]) or ARGV[2] == '0' then
+if came_late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
 local args, worker, keys, ends = ARGV, ARGV[1], {}, {}

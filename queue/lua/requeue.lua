@@ -87,7 +87,7 @@ for i = 6, #ARGV do
   end
   if score and (died == 0 or tonumber(score) <= died) then
     changed = true -- a key may have been healed
-    code = put(id, due > now and later(due) or now) and OK or EXISTS
+    code = put(id, due > now and after_delay(due) or now) and OK or EXISTS
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
@@ -109,4 +109,4 @@ if changed then
   wake(read_meta())
 end
 local reply = { OK, now, codes }
-return changed and answer(reply) or reply
+return changed and keep_answer(reply) or reply

@@ -29,7 +29,7 @@
 --- @include "lib/run_over.lua"
 --- @include "lib/owned.lua"
 --- @include "lib/unique_back.lua"
-if late(ARGV[2]) then
+if came_late(ARGV[2]) then
   return { LATE, now }
 end
 local delays, rans = {}, {}
@@ -53,7 +53,7 @@ for k = 1, #places do
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)
-    local due = later(now + delays[i])
+    local due = after_delay(now + delays[i])
     call('ZADD', home, due, id)
     call('DEL', LOCK .. id)
     if uses and string.find(uses, 'u', 1, true) then

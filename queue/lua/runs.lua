@@ -11,6 +11,6 @@ local worker, lines = string.match(ARGV[1], '^(%S+) %d+ %d+ %d+ %d+\n(.*)$')
 if not is_name(worker) or #ARGV[1] > BYTES_MAX or lines ~= '' and string.sub(lines, -1) ~= '\n' then
   error('holdfast: expected an entry of runs, found ' .. string.gsub(string.sub(ARGV[1], 1, 32), '%c', '?'), 0)
 end
-call('XADD', RUNS, 'MAXLEN', '~', ENTRIES, '*', 'e', ARGV[1])
-call('PEXPIRE', RUNS, KEPT_MS)
+call('XADD', RUN_EVENTS, 'MAXLEN', '~', ENTRIES, '*', 'e', ARGV[1])
+call('PEXPIRE', RUN_EVENTS, KEPT_MS)
 return { OK, now }

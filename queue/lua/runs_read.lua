@@ -9,17 +9,17 @@
 --- @include "lib/runs.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local PAGE_BYTES, SLICE = 262144, 20
+local PAGE_BYTES, EVENTS = 262144, 20
 local answer, after, bytes, slice = { OK, now, 0 }, ARGV[1], 0, nil
 repeat
   if bytes >= PAGE_BYTES then
     answer[3] = 1
     break
   end
-  slice = call('XRANGE', RUNS, '(' .. after, '+', 'COUNT', SLICE)
+  slice = call('XRANGE', RUN_EVENTS, '(' .. after, '+', 'COUNT', EVENTS)
   for _, entry in ipairs(slice) do
     local text = entry[2][2]
     answer[#answer + 1], after, bytes = { entry[1], text }, entry[1], bytes + #text
   end
-until #slice < SLICE
+until #slice < EVENTS
 return answer

@@ -12,7 +12,7 @@
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/read_meta.lua"
-if late(ARGV[1]) then
+if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local shards = call('HGET', META, 'shards')

@@ -30,7 +30,7 @@ local function least(a, b)
   return tonumber((not b or a and a + 0 < b + 0) and a or b or nil)
 end
 -- When the first of a set is due in this span that has not expired.
-local function first_due(set, from, to)
+local function first_between(set, from, to)
   local found = call('ZRANGEBYSCORE', set, from, to, 'WITHSCORES', 'LIMIT', 0, #gone + 1)
   for i = 1, #found, 2 do
     if not is_gone[found[i]] then
@@ -52,7 +52,7 @@ for _, set in ipairs(levels()) do
       delayed = delayed - 1
     end
   end
-  first, after = least(first, first_due(set, '-inf', now)), least(after, first_due(set, '(' .. now, '+inf'))
+  first, after = least(first, first_between(set, '-inf', now)), least(after, first_between(set, '(' .. now, '+inf'))
 end
 ready = ready - (late - #gone)
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',

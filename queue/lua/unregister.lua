@@ -12,4 +12,4 @@ if known then
   return known
 end
 call('SREM', P .. 'queues', ARGV[2])
-return answer({ OK, now })
+return keep_answer({ OK, now })

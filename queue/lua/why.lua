@@ -78,5 +78,5 @@ return {
   m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
   place == 'schedule' and left > 0 and now + left or 0,
   string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(), kept,
-  follows(place, id, record),
+  job_before(place, id, record),
 }

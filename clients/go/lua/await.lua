@@ -197,8 +197,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -229,7 +229,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -243,13 +243,13 @@ local function free(key, e, voids)
   end
 end
 
-local function follows(place, id, record)
+local function job_before(place, id, record)
   local key = place == 'parked' and key_of(record)
   local e = key and entry_of(call('HGET', UNIQUE, key))
   return e and e.parked == id and e.id or ''
 end
 
-local function ending(id)
+local function how_it_ended(id)
   local ms, word = string.match(call('GET', P .. 'ended:' .. id) or '', '^(%d+) (%a+)')
   local purged = string.match(call('GET', P .. 'purged') or '', '^%d+')
   return { GONE, now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
@@ -258,7 +258,7 @@ end
 local function one_job(id, whole, uses)
   local name, score, kept = place_of(id, uses)
   if not name then
-    return ending(id)
+    return how_it_ended(id)
   end
   local record = call('HGET', name == 'done' and RESULTS or JOBS, id) or ''
   if name == 'expired' then
@@ -273,7 +273,7 @@ local function one_job(id, whole, uses)
   local nl, token = string.find(record, '\n', 1, true) or 0, call('GET', LOCK .. id) or ''
   return {
     OK, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
-    token, lease, tonumber(string.match(mark, '^%d+')) or 0, kept, follows(name, id, record),
+    token, lease, tonumber(string.match(mark, '^%d+')) or 0, kept, job_before(name, id, record),
     marks_of(id, token),
   }
 end

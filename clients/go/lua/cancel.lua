@@ -25,26 +25,26 @@ local META = P .. 'meta'
 local DEAD = P .. 'dead'
 local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
 local WAITS_FOR = -14 -- the code of a parked job
-local function late(not_after)
+local function came_late(not_after)
   not_after = tonumber(not_after)
   return not_after > 0 and now > not_after
 end
 
-local limit, word
+local time_limit, request
 
 local function answered(not_after)
-  limit, word = string.match(not_after, '^(%d+) ?(.*)$')
-  local kept = word ~= '' and call('GET', P .. 'answer:' .. word)
+  time_limit, request = string.match(not_after, '^(%d+) ?(.*)$')
+  local kept = request ~= '' and call('GET', P .. 'answer:' .. request)
   if kept then
     return cjson.decode(kept)
   end
-  return late(limit) and { LATE, now } or nil
+  return came_late(time_limit) and { LATE, now } or nil
 end
 
-local function answer(reply)
-  if word ~= '' then
-    local life = limit == '0' and 60000 or math.max(1, limit - now + 1)
-    call('SET', P .. 'answer:' .. word, cjson.encode(reply), 'PX', life)
+local function keep_answer(reply)
+  if request ~= '' then
+    local life = time_limit == '0' and 60000 or math.max(1, time_limit - now + 1)
+    call('SET', P .. 'answer:' .. request, cjson.encode(reply), 'PX', life)
   end
   return reply
 end
@@ -304,8 +304,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -336,7 +336,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -362,7 +362,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -880,7 +880,7 @@ if call('ZSCORE', DEAD, id) then
 end
 local token, ends = ask_to_cancel(id)
 if token then
-  return answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
+  return keep_answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
 end
 local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then
@@ -888,4 +888,4 @@ if not set then
 end
 leave('cancelled', { id }, set)
 wake(read_meta())
-return answer({ OK, now })
+return keep_answer({ OK, now })

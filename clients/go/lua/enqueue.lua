@@ -465,8 +465,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -497,7 +497,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -523,7 +523,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -788,13 +788,13 @@ end
 
 local heeded
 
-local function later(due)
+local function after_delay(due)
   heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
   local to = heeded + HIGH_MS
   return now < heeded and due > now and due <= to and to + 1 or due
 end
   for j = 1, 2 * new, 2 do
-    times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
+    times[j] = times[j] ~= stamp and string.format('%d', after_delay(times[j] + 0)) or stamp
   end
 end
 for i = 1, 2 * new, SLICE do

@@ -469,8 +469,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -501,7 +501,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -527,7 +527,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -880,8 +880,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -912,7 +912,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -938,7 +938,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -1092,13 +1092,13 @@ end
 
 local heeded
 
-local function later(due)
+local function after_delay(due)
   heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
   local to = heeded + HIGH_MS
   return now < heeded and due > now and due <= to and to + 1 or due
 end
   for j = 1, 2 * new, 2 do
-    times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
+    times[j] = times[j] ~= stamp and string.format('%d', after_delay(times[j] + 0)) or stamp
   end
 end
 local first, upto = 1, new -- those that are left
@@ -1235,7 +1235,7 @@ end
 
 local heeded
 
-local function later(due)
+local function after_delay(due)
   heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
   local to = heeded + HIGH_MS
   return now < heeded and due > now and due <= to and to + 1 or due
@@ -1280,8 +1280,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -1312,7 +1312,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -1360,7 +1360,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -1760,7 +1760,7 @@ local function holder_of(key)
       count('healed', 1)
     end
     if e then
-      free(key, e, true)
+      free_key(key, e, true)
     else
       call('HDEL', UNIQUE, key)
     end
@@ -1797,7 +1797,7 @@ local function is_taken(id)
 end
 
 local function due_of(head, due, first)
-  return head.debounce and later(math.min(now + head.debounce, first + head.max_wait)) or due
+  return head.debounce and after_delay(math.min(now + head.debounce, first + head.max_wait)) or due
 end
 
 local function replace(e, set, key, job)

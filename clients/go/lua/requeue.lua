@@ -37,26 +37,26 @@ local function digits(text, most)
   end
   return value
 end
-local function late(not_after)
+local function came_late(not_after)
   not_after = tonumber(not_after)
   return not_after > 0 and now > not_after
 end
 
-local limit, word
+local time_limit, request
 
 local function answered(not_after)
-  limit, word = string.match(not_after, '^(%d+) ?(.*)$')
-  local kept = word ~= '' and call('GET', P .. 'answer:' .. word)
+  time_limit, request = string.match(not_after, '^(%d+) ?(.*)$')
+  local kept = request ~= '' and call('GET', P .. 'answer:' .. request)
   if kept then
     return cjson.decode(kept)
   end
-  return late(limit) and { LATE, now } or nil
+  return came_late(time_limit) and { LATE, now } or nil
 end
 
-local function answer(reply)
-  if word ~= '' then
-    local life = limit == '0' and 60000 or math.max(1, limit - now + 1)
-    call('SET', P .. 'answer:' .. word, cjson.encode(reply), 'PX', life)
+local function keep_answer(reply)
+  if request ~= '' then
+    local life = time_limit == '0' and 60000 or math.max(1, time_limit - now + 1)
+    call('SET', P .. 'answer:' .. request, cjson.encode(reply), 'PX', life)
   end
   return reply
 end
@@ -112,7 +112,7 @@ end
 
 local heeded
 
-local function later(due)
+local function after_delay(due)
   heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
   local to = heeded + HIGH_MS
   return now < heeded and due > now and due <= to and to + 1 or due
@@ -351,8 +351,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -383,7 +383,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -409,7 +409,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -816,8 +816,8 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -848,7 +848,7 @@ local function unpark(key, e, least)
       first = head.debounce and e.first or 0 }))
 end
 
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)
@@ -896,7 +896,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked
@@ -946,7 +946,7 @@ local function holder_of(key)
       count('healed', 1)
     end
     if e then
-      free(key, e, true)
+      free_key(key, e, true)
     else
       call('HDEL', UNIQUE, key)
     end
@@ -1030,7 +1030,7 @@ for i = 6, #ARGV do
   end
   if score and (died == 0 or tonumber(score) <= died) then
     changed = true -- a key may have been healed
-    code = put(id, due > now and later(due) or now) and OK or EXISTS
+    code = put(id, due > now and after_delay(due) or now) and OK or EXISTS
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
@@ -1052,4 +1052,4 @@ if changed then
   wake(read_meta())
 end
 local reply = { OK, now, codes }
-return changed and answer(reply) or reply
+return changed and keep_answer(reply) or reply

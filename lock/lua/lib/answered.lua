@@ -2,24 +2,24 @@
 -- first answer, and changes nothing more: not even what others have changed since.
 --- @include "lib/late.lua"
 
-local limit, word
+local time_limit, request
 
 -- The answer to a request that is not executed: it comes late, or again. `not_after` may have a space and
 -- a word for the request behind its time.
 local function answered(not_after)
-  limit, word = match(not_after, '^(%d+) ?(.*)$')
-  local kept = word ~= '' and call('GET', P .. 'answer:' .. word)
+  time_limit, request = match(not_after, '^(%d+) ?(.*)$')
+  local kept = request ~= '' and call('GET', P .. 'answer:' .. request)
   if kept then
     return cjson.decode(kept)
   end
-  return late(limit) and { LATE, now } or nil
+  return came_late(time_limit) and { LATE, now } or nil
 end
 
 -- Of a request that has changed something. After its time it would be late.
-local function answer(reply)
-  if word ~= '' then
-    local life = limit == '0' and 60000 or math.max(1, limit - now + 1)
-    call('SET', P .. 'answer:' .. word, cjson.encode(reply), 'PX', life)
+local function keep_answer(reply)
+  if request ~= '' then
+    local life = time_limit == '0' and 60000 or math.max(1, time_limit - now + 1)
+    call('SET', P .. 'answer:' .. request, cjson.encode(reply), 'PX', life)
   end
   return reply
 end

@@ -10,14 +10,14 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
 
-local phase, cursor, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
-local found, holders, written = {}, {}, false
+local phase, slice_from, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local findings, held_by, written = {}, {}, false
 
 -- mend: repairs it. nil: only a person or time can; then `repair` says how.
 local function report(check, invariant, id, text, repair, mend)
   local how = mend and (fix and 2 or 1) or 0
   for _, value in ipairs({ check, invariant, id, text, repair, how }) do
-    found[#found + 1] = value
+    findings[#findings + 1] = value
   end
   if how == 2 then
     if not written then
@@ -34,14 +34,14 @@ local function looked_at(n, following, follows)
     wake(read_meta())
   end
   local list = {}
-  for worker, held in pairs(holders) do
+  for worker, held in pairs(held_by) do
     list[#list + 1], list[#list + 2], list[#list + 3] = worker, held[1], held[2]
   end
-  local reply = { OK, now, following and phase or follows, following or '0', n, found, list }
-  return written and answer(reply) or reply
+  local reply = { OK, now, following and phase or follows, following or '0', n, findings, list }
+  return written and keep_answer(reply) or reply
 end
 
-local function clock()
+local function clock_ms()
   local t = call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
@@ -50,9 +50,9 @@ end
 -- PTTL uses a clock that runs on during a script, but `now` does not. A machine that stops in the
 -- middle of the script must not cause a finding.
 local function off_by(id, ends)
-  local before = clock()
+  local before = clock_ms()
   local left = call('PTTL', LOCK .. id)
-  local first, last = before + left - ends, clock() + left - ends
+  local first, last = before + left - ends, clock_ms() + left - ends
   if first > 50 or last < -50 then
     return first > 50 and first or last, last + ends
   end

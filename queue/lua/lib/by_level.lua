@@ -6,7 +6,7 @@
 local TURN = 8
 
 -- Of so many places how many go to each set: the shares of the oldest jobs.
-local function oldest(sets, shares)
+local function oldest_of_all(sets, shares)
   local counts, heads = { 0, 0, 0 }, {}
   for k = 1, shares > 0 and 3 or 0 do
     heads[k] = call('ZRANGE', sets[k], '0', shares - 1, 'WITHSCORES')
@@ -36,7 +36,7 @@ local function by_level(want, turn)
   end
   local n = math.min(want, all)
   local shares = floor((turn + n) / TURN) - floor(turn / TURN)
-  local counts, left = oldest(sets, shares), n - shares
+  local counts, left = oldest_of_all(sets, shares), n - shares
   for k = 1, 3 do
     local strict = math.min(left, math.max(0, due[k] - counts[k]))
     left = left - strict

@@ -26,7 +26,7 @@ local function accept(records, times)
     local due = times[2 * k - 1]
     if due > now and now < high then
       --- @include "lib/later.lua"
-      due = later(due)
+      due = after_delay(due)
     end
     heads[k], times[2 * k - 1] = options, due <= now and stamp or string.format('%d', due)
     big = big or #records[2 * k] > 8192

@@ -4,7 +4,7 @@
 --- @include "lib/key_handles.lua"
 --- @include "lib/live_said.lua"
 
-local own
+local asker_said
 
 -- A worker that has not said yet what its file names may name it.
 local function may_name(said, id)
@@ -17,10 +17,10 @@ local function is_held(id, asker)
   if not call('ZSCORE', CRON_NAMED, id) then
     return false -- a command's
   end
-  if asker and own == nil then
-    own = call('HGET', HANDLES, asker)
+  if asker and asker_said == nil then
+    asker_said = call('HGET', HANDLES, asker)
   end
-  if asker and may_name(own, id) then
+  if asker and may_name(asker_said, id) then
     return false
   end
   local all = live_said()

@@ -2,7 +2,7 @@
 --- @include "lib/keeping.lua"
 
 -- until_ms and words of each of these ids, at most 1,000.
-local function keep(ids, until_ms, words)
+local function keep_done(ids, until_ms, words)
   local ends, untils, lines, bytes = {}, {}, {}, 0
   forget_kept(ids)
   for k = 1, #ids do

@@ -1,5 +1,5 @@
 -- late.lua - requests that come after their time.
-local function late(not_after)
+local function came_late(not_after)
   not_after = tonumber(not_after)
   return not_after > 0 and now > not_after
 end

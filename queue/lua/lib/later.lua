@@ -6,7 +6,7 @@
 -- yet, it waits until the clock is where it was.
 local heeded
 
-local function later(due)
+local function after_delay(due)
   heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
   local to = heeded + HIGH_MS
   return now < heeded and due > now and due <= to and to + 1 or due

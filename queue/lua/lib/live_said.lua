@@ -2,20 +2,20 @@
 --- @include "lib/key_workers.lua"
 --- @include "lib/key_handles.lua"
 
-local said
+local all_said
 
 -- A text of each; false: it has not said anything yet.
 local function live_said()
-  if said then
-    return said
+  if all_said then
+    return all_said
   end
-  said = {}
+  all_said = {}
   local alive
   repeat
-    alive = call('ZREVRANGEBYSCORE', WORKERS, '+inf', stamp, 'LIMIT', #said, 1000)
+    alive = call('ZREVRANGEBYSCORE', WORKERS, '+inf', stamp, 'LIMIT', #all_said, 1000)
     for _, text in ipairs(#alive > 0 and call('HMGET', HANDLES, unpack(alive)) or {}) do
-      said[#said + 1] = text
+      all_said[#all_said + 1] = text
     end
   until #alive < 1000
-  return said
+  return all_said
 end

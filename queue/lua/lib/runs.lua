@@ -1,2 +1,2 @@
 -- runs.lua - what workers tell of runs while somebody looks: a stream, one entry for each worker and second.
-local RUNS = P .. 'runs'
+local RUN_EVENTS = P .. 'runs'

@@ -14,13 +14,13 @@
 
 -- The names of workers that have not been heard of for a lease, the last ones, other than this one and those that a
 -- mark names already. One counts as alive for its lease and 15 s.
-local gone -- read once
+local silent_workers -- read once
 
 local function gone_workers(worker, mark)
-  gone = gone or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
+  silent_workers = silent_workers or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
   local names = {}
-  for i = 1, #gone, 2 do
-    local id = gone[i]
+  for i = 1, #silent_workers, 2 do
+    local id = silent_workers[i]
     if #names == 3 then
       break
     elseif id ~= worker and not string.find(mark, id, 1, true) then

@@ -45,9 +45,9 @@ local function window_of(head, from)
   return length > 0 and from + length or 0
 end
 
--- A parked job expires this long after `first_due`; its time only becomes longer.
-local function expire_parked(id, record, head, first_due)
-  local by = head.start_within and math.min(TIME_MAX, first_due + head.start_within)
+-- A parked job expires this long after `earliest`; its time only becomes longer.
+local function expire_parked(id, record, head, earliest)
+  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -80,7 +80,7 @@ local function unpark(key, e, least)
 end
 
 -- The holder of a key does not hold it any more; `voids`: its window ends as well.
-local function free(key, e, voids)
+local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
     unpark(key, e, window)

@@ -16,7 +16,7 @@ local function free_others(how, ids, from, keys, others)
       call('HSET', UNIQUE, key, text_of(e))
     elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
       unparked = unparked or e.parked ~= ''
-      free(key, e, voids)
+      free_key(key, e, voids)
     end
   end
   return unparked

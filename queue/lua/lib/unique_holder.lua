@@ -52,7 +52,7 @@ local function holder_of(key)
       count('healed', 1)
     end
     if e then
-      free(key, e, true)
+      free_key(key, e, true)
     else
       call('HDEL', UNIQUE, key)
     end

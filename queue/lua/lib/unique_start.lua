@@ -20,7 +20,7 @@ local function free_at_start(ids, records, from, to)
     local e = key and keeps_of(head) == 's' and entry_of(call('HGET', UNIQUE, key))
     if e and e.id == ids[k] then
       unparked = unparked or e.parked ~= ''
-      free(key, e)
+      free_key(key, e)
     end
   end
   return unparked

@@ -26,7 +26,7 @@ end
 
 -- When a job is due: as it says, or as its debounce says, counted from the first of its jobs.
 local function due_of(head, due, first)
-  return head.debounce and later(math.min(now + head.debounce, first + head.max_wait)) or due
+  return head.debounce and after_delay(math.min(now + head.debounce, first + head.max_wait)) or due
 end
 
 -- The waiting job of this id gets another record, and starts anew.

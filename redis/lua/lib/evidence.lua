@@ -8,7 +8,7 @@
 -- `clock:boot:redis ...`, the oldest first. So it outlives the process, and serves all processes of
 -- the machine. A lease that began before a reading is over when the reading is as old as the lease is
 -- long. Redis's clock can only delay this proof.
-local READINGS, FORGET_MS = 32, 3600000
+local READINGS, SILENT_MS = 32, 3600000
 local MACHINES, MOST = 64, 256 -- from the first on machines give way to a new one; there are never more than the second
 local APART = 25 -- readings are a shortest lease / 25 apart
 
@@ -77,7 +77,7 @@ local function make_room(key, others, mark, at, lease)
   if n < MACHINES then
     return true
   end
-  local all, silent = call('HGETALL', key), at - (n < MOST and FORGET_MS or lease)
+  local all, silent = call('HGETALL', key), at - (n < MOST and SILENT_MS or lease)
   for i = 1, #all, 2 do
     local last = string.sub(all[i], 1, #mark) == mark and string.match(all[i + 1], '(%d+):%d+:%d+$')
     if last and tonumber(last) < silent then

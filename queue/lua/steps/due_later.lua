@@ -6,6 +6,6 @@ if now < high then
   --- @include "lib/open_writes.lua"
   --- @include "lib/later.lua"
   for j = 1, 2 * new, 2 do
-    times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
+    times[j] = times[j] ~= stamp and string.format('%d', after_delay(times[j] + 0)) or stamp
   end
 end
