@@ -18,7 +18,7 @@ function(hf_embed_lua)
   endforeach()
   string(REPLACE ";" "," names "${names}")
   set(embed "${PROJECT_SOURCE_DIR}/cmake/EmbedLua.cmake")
-  file(GLOB included CONFIGURE_DEPENDS "${dir}/lib/*.lua"
+  file(GLOB included CONFIGURE_DEPENDS "${dir}/lib/*.lua" "${dir}/steps/*.lua"
     "${PROJECT_SOURCE_DIR}/redis/lua/lib/*.lua")
   add_custom_command(OUTPUT "${out}.c" "${out}.h"
     COMMAND "${CMAKE_COMMAND}" -D MODULE=${arg_MODULE} -D "PREFIX=${arg_PREFIX}" -D "DIR=${dir}"

@@ -24,7 +24,7 @@ static const error_class classes[] = {
     {"ASK", HF_UNSERVED}, /* the slot is on its way: it is never followed */
     {"TRYAGAIN", HF_UNSERVED},
     {"CLUSTERDOWN", HF_UNSERVED},
-    {"SHARDED", HF_SHARDED}, /* queue/lua/lib/sharded.lua */
+    {"SHARDED", HF_SHARDED}, /* queue/lua/steps/sharded.lua */
     {"LOADING", HF_LOADING},
     {"BUSY", HF_BUSY_SCRIPT},
     {"MISCONF", HF_MISCONF},

@@ -32,7 +32,7 @@ if known then
   return known
 end
 local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local FOLLOWS = {
   crashes = 'cancel', cancel = 'waits', waits = 'progress', progress = 'checkpoint', checkpoint = 'logs',
   logs = 'expires', expires = 'unique', unique = 'keys', keys = 'rest',
@@ -120,7 +120,7 @@ local function check_unique(keys)
 end
 
 local function check_log(key, id)
-  if call('HEXISTS', LOGS, id) == 0 and call('PTTL', key) == -1 then -- lib/leaving.lua gives it an end
+  if call('HEXISTS', LOGS, id) == 0 and call('PTTL', key) == -1 then -- steps/leaving.lua gives it an end
     report('mark', 9, id, 'has left a log', 'it is removed', function()
       call('DEL', key)
     end)

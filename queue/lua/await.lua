@@ -17,7 +17,7 @@
 --- @include "lib/accepted_job.lua"
 --- @include "lib/note_wait.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'
 local answer, said = accepted_job(id, ARGV[2] == '1', uses, accepted, ARGV[4] == '1')
 

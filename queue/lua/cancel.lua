@@ -26,7 +26,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id = ARGV[2]
 open_writes()
 if expire_late(id) then -- another job may wait now

@@ -46,7 +46,7 @@ if meta[2] and meta[2] + 0 >= fence + 0 then
   fence = string.format('%d', meta[2] + 1)
 end
 local token, clock = worker .. ':' .. fence, meta[5]
---- @step "lib/lease_end.lua"
+--- @step "steps/lease_end.lua"
 -- The jobs; `due` of all of them, or `dues` of each. m: the limits of the queue; nil: there are none.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
 local come = next_wake and next_wake <= now -- the time of the baton that was put last
@@ -62,7 +62,7 @@ if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or n
   --- @include "lib/take_over.lua"
   --- @include "lib/limits.lua"
   --- @include "lib/heed_clock.lua"
-  --- @step "lib/sharded.lua"
+  --- @step "steps/sharded.lua"
   if uses and string.find(uses, '[^bcefklmnprux]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
@@ -186,7 +186,7 @@ for _ = 1, paused and 0 or 10 do
 end
 local starting = n > over and uses and string.find(uses, 'f', 1, true)
 if missing or starting or buried and #buried > 0 then
-  --- @step "lib/claim_ends.lua"
+  --- @step "steps/claim_ends.lua"
 end
 -- 4. Answer.
 local answer = { OK, now, fence, 0, 0, 0, 0, n > 0 and (dues or due) or nil, taken[1], records[1] }
@@ -256,7 +256,7 @@ else
     head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
   end
   at = head and math.min(TIME_MAX, floor(head))
-  --- @step "lib/wake_rule.lua"
+  --- @step "steps/wake_rule.lua"
   at = at or 0
 end
 -- 10. Say whether more is left than all other workers could take.

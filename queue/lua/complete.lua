@@ -77,7 +77,7 @@ if n == 0 then
 end
 local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
 local unparked
---- @step "lib/leaving.lua"
+--- @step "steps/leaving.lua"
 
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing
 -- is missing while a worker will come for the waiting jobs, or none comes and no job waits.

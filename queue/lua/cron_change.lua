@@ -21,7 +21,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id, what, with = ARGV[2], ARGV[3], ARGV[4]
 local value, state = call('HGET', CRON, id), cjson.decode(call('HGET', CRON_STATE, id) or '{}')
 if not value then

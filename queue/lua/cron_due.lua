@@ -12,7 +12,7 @@
 local answer, max = { OK, now }, digits(ARGV[1], 100)
 local m = call('HMGET', META, 'uses', 'paused')
 local uses = m[1]
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 if m[2] == '1' then
   return answer
 end

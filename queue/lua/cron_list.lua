@@ -10,7 +10,7 @@
 --- @include "lib/key_cron.lua"
 --- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local page = call('HSCAN', CRON_STATE, ARGV[1], 'COUNT', 500) -- the definitions have payloads
 local answer, after, before = { OK, now, page[1] }, ARGV[2], ARGV[3]
 for i = 1, #page[2], 2 do

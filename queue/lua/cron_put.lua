@@ -27,7 +27,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id, value, file, rev = ARGV[2], ARGV[4], ARGV[5], digits(ARGV[6], 2 ^ 53)
 local head = cjson.decode(string.match(value, '^({[^\n]*})\n'))
 assert(#id <= 128 and string.find(id, '^[%w%._:%-]+$') and head.job.type, 'holdfast: a schedule')

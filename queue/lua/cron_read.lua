@@ -13,7 +13,7 @@
 --- @include "lib/key_cron.lua"
 --- @include "lib/is_held.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local PAGE_BYTES, MAX_LINE = 1024 * 1024, 65536
 local answer, bytes, whole = { OK, now, 0 }, 0, ARGV[1] == '1'
 for i = 2, #ARGV do

@@ -26,7 +26,7 @@ if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 
 -- Where the job of an earlier tick waits, is retried or runs. One whose time is over is gone.
 local function set_of(id)

@@ -14,7 +14,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local PAGE_BYTES = 1024 * 1024
 local first = call('ZCOUNT', DEAD, '-inf', '(' .. ARGV[1])
 if tonumber(call('ZSCORE', DEAD, ARGV[2]) or -1) == tonumber(ARGV[1]) then

@@ -25,7 +25,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local died, ids, codes, holders, expired = tonumber(ARGV[2]), {}, {}, {}, false
 local from, kept = {}, false -- by the set in which they are
 for i = 3, #ARGV do

@@ -31,7 +31,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id, due, priority = ARGV[2], ARGV[3], ARGV[4]
 local at = string.find(due, '^%-?%d+$') and due + 0
 if due ~= '' and not (at and at >= -DELAY_MAX and at <= TIME_MAX) then

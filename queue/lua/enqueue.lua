@@ -32,15 +32,15 @@
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', false
---- @step "lib/check_request.lua"
---- @step "lib/seen.lua"
+--- @step "steps/check_request.lua"
+--- @step "steps/seen.lua"
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
   return { LATE, now }
 end
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
 local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
---- @step "lib/sharded.lua"
---- @step "lib/known.lua"
+--- @step "steps/sharded.lua"
+--- @step "steps/known.lua"
 
 local records, times, new, last, taken, soonest, big = {}, {}, 0, '', nil, math.huge, false
 local conflicts, awaited -- no job has a unique key, or is waited for
@@ -49,21 +49,21 @@ for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
   local known = codes and codes[k]
-  --- @step "lib/named_twice.lua"
+  --- @step "steps/named_twice.lua"
   if not known then
-    --- @step "lib/due.lua"
+    --- @step "steps/due.lua"
     local j = 2 * new + 1
     records[j], records[j + 1] = id, record
     times[j], times[j + 1] = due, id
     new, last, big = new + 1, id, big or #record > BIG_BYTES
   end
 end
---- @step "lib/refused.lua"
+--- @step "steps/refused.lua"
 
---- @step "lib/due_later.lua"
+--- @step "steps/due_later.lua"
 for i = 1, 2 * new, SLICE do
   local to = math.min(i + SLICE - 1, 2 * new)
   call('HSET', JOBS, unpack(records, i, to))
   call('ZADD', SCHEDULE, unpack(times, i, to))
 end
---- @step "lib/accepted.lua"
+--- @step "steps/accepted.lua"

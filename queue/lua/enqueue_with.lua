@@ -36,15 +36,15 @@
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', true
---- @step "lib/check_request.lua"
---- @step "lib/seen.lua"
+--- @step "steps/check_request.lua"
+--- @step "steps/seen.lua"
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
   return { LATE, now }
 end
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
 local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
---- @step "lib/sharded.lua"
---- @step "lib/known.lua"
+--- @step "steps/sharded.lua"
+--- @step "steps/known.lua"
 
 -- 1. Read the options of each job.
 local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
@@ -62,10 +62,10 @@ for k = 1, n do
       replaced[#replaced + 1], replaced[id] = id, true
     end
   end
-  --- @step "lib/named_twice.lua"
+  --- @step "steps/named_twice.lua"
   if not known then
-    --- @step "lib/due.lua"
-    --- @step "lib/read_options.lua"
+    --- @step "steps/due.lua"
+    --- @step "steps/read_options.lua"
     local j = 2 * new + 1
     records[j], records[j + 1] = id, record
     times[j], times[j + 1] = due, id
@@ -77,7 +77,7 @@ for k = 1, n do
     end
   end
 end
---- @step "lib/refused.lua"
+--- @step "steps/refused.lua"
 if #replaced > 0 then
   --- @include "lib/leave.lua"
   for i = 1, #replaced, 1000 do
@@ -87,13 +87,13 @@ if #replaced > 0 then
 end
 
 -- 2. Put the new ones where they belong.
---- @step "lib/due_later.lua"
+--- @step "steps/due_later.lua"
 local first, upto = 1, new -- those that are left
 if keyed > 0 then
-  --- @step "lib/unique_keys.lua"
+  --- @step "steps/unique_keys.lua"
 end
---- @step "lib/put_jobs.lua"
+--- @step "steps/put_jobs.lua"
 if awaiting then
-  --- @step "lib/note_awaited.lua"
+  --- @step "steps/note_awaited.lua"
 end
---- @step "lib/accepted.lua"
+--- @step "steps/accepted.lua"

@@ -23,5 +23,5 @@
 --- @include "lib/keys.lua"
 --- @include "lib/accepted_job.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 return (accepted_job(ARGV[1], ARGV[2] == '1', uses, ARGV[3], ARGV[4] == '1'))

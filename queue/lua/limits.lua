@@ -21,7 +21,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 -- A file that never named limits says the same as one that lifts them: an order stays.
 if ARGV[5] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[5] then
   return { OK, now }

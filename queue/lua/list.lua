@@ -25,7 +25,7 @@
 --- @include "lib/key_kept.lua"
 --- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local PAGE_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local one = state == 'running' or state == 'dead' or state == 'parked' or state == 'done'
 local sets, records = one and { P .. state } or levels(), state == 'done' and RESULTS or JOBS

@@ -14,7 +14,7 @@
 --- @include "lib/found_in.lua"
 --- @include "lib/as_expired.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id, first, from = ARGV[1], ARGV[2] + 0, ARGV[3] + 0
 local set = found_in(id)
 if set == 'expired' then
@@ -25,7 +25,7 @@ local fences = {}
 for fence in string.gmatch(set and call('HGET', LOGS, id) or '', '%d+') do
   fences[#fences + 1] = fence
 end
-if set == nil then -- lib/leaving.lua leaves them for a while
+if set == nil then -- steps/leaving.lua leaves them for a while
   local at, slice = '0', nil
   repeat
     at, slice = unpack(call('HSCAN', LOG .. id, at, 'COUNT', '100'))

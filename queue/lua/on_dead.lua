@@ -14,7 +14,7 @@ if came_late(ARGV[1]) then
 end
 local m, types = call('HMGET', META, 'uses', 'on_dead'), ARGV[2]
 local uses = m[1]
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 for _, about in pairs(types ~= '' and cjson.decode(types) or {}) do
   local good = type(about) == 'string' and string.find(about, '^[%w%._:%-]+$')
   assert(good or about == false, 'holdfast: a type')

@@ -15,7 +15,7 @@
 --- @include "lib/past.lua"
 --- @include "lib/past_sample.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local prefix = PAST .. (ARGV[1] == '10' and 't' or '')
 local first, n, type = digits(ARGV[2], TIME_MAX), digits(ARGV[3], 60), ARGV[4]
 local wanted = { '', CRASHED_FIELD, LOST_FIELD, type }

@@ -15,7 +15,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 open_writes()
 if ARGV[2] == '1' then
   if call('HGET', META, 'paused') ~= '1' then

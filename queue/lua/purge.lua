@@ -24,7 +24,7 @@ if came_late(ARGV[1]) then
   return { LATE, now }
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local large = uses and string.find(uses, 'u', 1, true) and string.find(uses, 'b', 1, true)
 local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+) (%d+)$')
 if last and last == ARGV[5] then

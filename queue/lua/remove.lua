@@ -39,7 +39,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local waiting = call('ZCARD', PARKED)
 for _, set in ipairs(levels()) do
   waiting = waiting + call('ZCARD', set)

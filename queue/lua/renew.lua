@@ -29,7 +29,7 @@ if n == 0 then
 end
 local known = call('HMGET', META, 'fence', 'clock')
 local lease, clock = ARGV[2], known[2]
---- @step "lib/lease_end.lua"
+--- @step "steps/lease_end.lua"
 for k = 1, n do
   keys[k] = LOCK .. args[4 + 2 * k]
 end

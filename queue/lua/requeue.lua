@@ -32,7 +32,7 @@ if known then
   return known
 end
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
 local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false

@@ -8,7 +8,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/runs.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local PAGE_BYTES, EVENTS = 262144, 20
 local answer, after, bytes, slice = { OK, now, 0 }, ARGV[1], 0, nil
 repeat

@@ -17,7 +17,7 @@
 --- @include "lib/key_expires.lua"
 --- @include "lib/key_unique.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local ready, delayed, first, after = 0, 0, nil, nil
 -- What has expired and still waits: a refused job does so before its next time, too.
 local late = call('ZCOUNT', EXPIRES, '-inf', now)

@@ -23,7 +23,7 @@
 --- @include "lib/as_expired.lua"
 --- @include "lib/follows.lua"
 local uses = call('HGET', META, 'uses')
---- @step "lib/sharded.lua"
+--- @step "steps/sharded.lua"
 local id = ARGV[1]
 local place, score, kept, set = place_of(id, uses)
 local record = place and call('HGET', place == 'done' and RESULTS or JOBS, id) or ''

@@ -60,5 +60,5 @@ local function announce(id, head, files)
   forget_kept({ about })
   count('enqueued', 1)
   local at, doubted, next_wake = now, true, nil
-  --- @step "lib/wake_rule.lua"
+  --- @step "steps/wake_rule.lua"
 end

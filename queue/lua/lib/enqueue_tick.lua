@@ -31,7 +31,7 @@ local function accept(records, times)
     heads[k], times[2 * k - 1] = options, due <= now and stamp or string.format('%d', due)
     big = big or #records[2 * k] > 8192
   end
-  --- @step "lib/put_jobs.lua"
+  --- @step "steps/put_jobs.lua"
   call('HINCRBY', META, 'enqueued', upto)
   if big and not (uses and string.find(uses, 'b', 1, true)) then
     --- @include "lib/uses.lua"

@@ -3,7 +3,7 @@
 --- @include "lib/has_marks.lua"
 --- @include "lib/key_expires.lua"
 
--- These jobs end; lib/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
+-- These jobs end; steps/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
 -- `on_dead` of meta for lib/bury.lua.
 local function leave(how, ids, set, locks, keys)
   if #ids == 0 then
@@ -14,6 +14,6 @@ local function leave(how, ids, set, locks, keys)
   local m = call('HMGET', META, 'uses', 'on_dead')
   local uses = m[1]
   local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
-  --- @step "lib/leaving.lua"
+  --- @step "steps/leaving.lua"
   return m[2]
 end

@@ -36,7 +36,7 @@ local function tell_log(id, fence, text)
     return
   end
   if runs == '' then
-    call('DEL', LOG .. id) -- of an earlier job of this id (lib/leaving.lua)
+    call('DEL', LOG .. id) -- of an earlier job of this id (steps/leaving.lua)
   end
   kept = string.sub(new < 0 and bytes or kept .. string.sub(bytes, new + 1), -LOG_BYTES)
   call('HSET', LOG .. id, fence, concat({ attempt, string.format('%d', to), kept }, ' '))

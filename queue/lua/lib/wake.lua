@@ -52,7 +52,7 @@ local function wake(m, doubted, earliest)
   local at = next_claim(m, earliest or now)
   at = at and math.min(TIME_MAX, math.max(floor(at), now))
   local next_wake = m.next_wake
-  --- @step "lib/wake_rule.lua"
+  --- @step "steps/wake_rule.lua"
   m.next_wake = next_wake
   return at or 0
 end

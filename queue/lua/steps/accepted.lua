@@ -1,13 +1,13 @@
 -- accepted.lua - the end of a request whose new jobs are in their sets. A step that answers.
 --
 -- Takes records, new: {id, record, ...}; big: one of them is large; soonest: when the first is due; what
--- lib/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then; awaited; died.
+-- steps/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then; awaited; died.
 if words[2] then -- how an earlier job of this id ended is no word on the new one
   for j = 1, 2 * new, 2 do
     call('DEL', P .. 'ended:' .. records[j])
   end
 end
---- @step "lib/forget_done.lua"
+--- @step "steps/forget_done.lua"
 if died and ARGV[1] ~= '' and not awaited then -- sent again, it is told again
   local answer = P .. 'answer:' .. ARGV[1] .. ':' .. ARGV[2]
   call('SET', answer, cjson.encode({ codes, conflicts or {} }), 'PX', ARGV[4])
@@ -35,6 +35,6 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
   wake(read_meta())
 else
   local at, doubted = soonest, false
-  --- @step "lib/wake_rule.lua"
+  --- @step "steps/wake_rule.lua"
 end
 return { OK, now, 0, codes or {}, conflicts or awaited and {}, awaited }

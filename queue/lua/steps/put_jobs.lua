@@ -1,6 +1,6 @@
 -- put_jobs.lua - new jobs with options come to their sets. A step.
 --
--- Takes records, times, heads; first, upto: of these; homes, expiring (lib/read_options.lua); uses.
+-- Takes records, times, heads; first, upto: of these; homes, expiring (steps/read_options.lua); uses.
 if expiring then
   --- @include "lib/expiry.lua"
   local ends, within, due, by = {}, nil, nil, nil

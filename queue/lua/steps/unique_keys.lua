@@ -1,6 +1,6 @@
 -- unique_keys.lua - the unique keys of a request. A step of enqueue_with.
 --
--- Takes what lib/unique_request.lua takes; usual, starting; named: the keys; keyed: how many. Mostly each job
+-- Takes what steps/unique_request.lua takes; usual, starting; named: the keys; keyed: how many. Mostly each job
 -- takes a free key, which it frees at its end. Else that step decides on each.
 --- @include "lib/key_unique.lua"
 local held, plain = {}, usual and now >= high
@@ -17,7 +17,7 @@ if plain then
     call('HSET', UNIQUE, unpack(entries, i, math.min(i + SLICE - 1, 2 * keyed)))
   end
 else
-  --- @step "lib/unique_request.lua"
+  --- @step "steps/unique_request.lua"
 end
 if not (uses and string.find(uses, 'u', 1, true)) then
   --- @include "lib/uses.lua"

@@ -22,7 +22,7 @@ local function put()
   end
   if left > there then
     local first, upto = there + 1, left
-    --- @step "lib/put_jobs.lua"
+    --- @step "steps/put_jobs.lua"
   end
   taken, there = {}, left
 end
