@@ -1,14 +1,11 @@
 cmake_minimum_required(VERSION 3.25)
-# Runs at build time. For each script: expands its includes (LuaInclude.cmake), checks its header
-# comment against the whole text, takes the SHA1 that EVALSHA wants, and writes C and the complete
-# script.
+# Runs at build time, after the linker (tools/link_lua.c). For each script: checks its header
+# comment against the whole text, takes the SHA1 that EVALSHA wants, and writes C.
 #
 # A header documents KEYS[1], ARGV[1], ARGV[2] and so on, one per line, numbered without a
 # gap; a last line ARGV[3..] (or KEYS[2..]) says that any number may follow, and then the
 # body may use computed indexes. Each literal index below that must be both documented and
 # used. A `returns` line must exist.
-
-include("${CMAKE_CURRENT_LIST_DIR}/LuaInclude.cmake")
 
 # hf_indexes(out kind text): the literal indexes of KEYS or ARGV in the text.
 function(hf_indexes out kind text)
@@ -59,23 +56,20 @@ set(h "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"redis/script
 set(c "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"${MODULE}_scripts.h\"\n\n")
 string(APPEND c "#include <stddef.h>\n\n")
 set(all "")
-file(MAKE_DIRECTORY "${LUA}")
 string(REPLACE "," ";" names "${NAMES}")
 foreach(name IN LISTS names)
   set(path "${DIR}/${name}.lua")
-  set(hf_there "")
-  hf_include(complete "${DIR}" "${name}.lua" 0 "")
-  # For hf_check, which looks for KEYS(1).
-  string(REPLACE "${hf_open}" "(" text "${complete}")
-  string(REPLACE "${hf_close}" ")" text "${text}")
+  set(whole "${LUA}/${PREFIX}${name}.lua")
+  file(READ "${whole}" text)
+  # Without what splits lists of CMake. hf_check looks for KEYS(1).
+  string(REPLACE "[" "(" text "${text}")
+  string(REPLACE "]" ")" text "${text}")
+  string(REGEX REPLACE "[;\\]" "" text "${text}")
   hf_check("${path}" "${text}" KEYS)
   hf_check("${path}" "${text}" ARGV)
   if(NOT text MATCHES "\n--  returns ")
     message(FATAL_ERROR "${path}: the header has no `returns` line")
   endif()
-  set(whole "${LUA}/${PREFIX}${name}.lua")
-  hf_unguard(complete "${complete}")
-  file(WRITE "${whole}" "${complete}")
   file(SHA1 "${whole}" sha)
   file(SIZE "${whole}" size)
   file(READ "${whole}" hex HEX)

@@ -24,7 +24,7 @@
 --            {LIMIT, now, limit} (the lock has another number of permits, or its owner 256 holds) |
 --            {LOST, now} (of several that it has some are gone: give them back first). Sent twice:
 --            the same.
---- @include "lib/base.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/ages.lua"

@@ -8,7 +8,7 @@
 --  returns  {OK, now, n} (how many it was taken from, or how many were asked; a cell cannot be
 --           asked) | {LATE, now}. Later grants have higher fences. Sent twice: the
 --           same; without a word the second may meet the next holder, so say whose.
---- @include "lib/base.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/inbox_ms.lua"

@@ -7,7 +7,7 @@
 --           in the line; the first by their place, holders before waiters. An entry is `mode state
 --           permits fence client names holds lease`; its end is by Redis's clock. since: when it was
 --           granted the lock or joined the line, ms.
---- @include "lib/base.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/entry.lua"
 --- @include "lib/line.lua"
 --- @include "lib/lease.lua"

@@ -12,7 +12,7 @@
 --            (also: it has left the line), STILL_HELD 1 (left: holds of its owner that remain),
 --            EXPIRED 2 (it is gone), NOT_OWNER 3 (and another owner has it). Sent twice:
 --            EXPIRED or NOT_OWNER; a downgrade: the same.
---- @include "lib/base.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/late.lua"
 local RELEASED, STILL_HELD, EXPIRED, NOT_OWNER = 0, 1, 2, 3
 local owner, hold = ARGV[1], ARGV[2]

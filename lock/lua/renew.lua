@@ -16,7 +16,7 @@
 --            it is of another type. Clock: a reading, where it waits, or where its owner has holds of
 --            several clients (its number is the fence); else 0. After: in how many ms to ask again at
 --            the latest (acquire). Sent twice: the same.
---- @include "lib/base.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/ages.lua"

@@ -11,7 +11,7 @@
 --           next, phase '' at the end. how: 0 by hand, 1 would be repaired, 2 repaired; holder,
 --           jobs, until: the holders of locks of this slice, ms. Sent twice: the same; without a word repaired faults
 --           are not found again.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"

@@ -12,7 +12,7 @@
 --           `stop` when nothing else can be asked of this queue. The first looked at is how many
 --           ids there are. how: 0 by hand, 1 would be repaired, 2 repaired. Sent twice:
 --           repaired faults are not found again.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_wake.lua"
 --- @include "lib/key_crashes.lua"

@@ -11,7 +11,7 @@
 --           when it ends, for a minute
 --  ARGV[6]  waits       1: the client waits; 0: it does not any more
 --  returns  as `job`. Sent twice: the same; an end that each client has read is forgotten after a minute.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/accepted_job.lua"

@@ -5,7 +5,7 @@
 --  ARGV[2]  alive   ms for which this heartbeat holds; 0: goodbye
 --  ARGV[3]  json    the heartbeat
 --  returns  {OK, now, watched}; watched: 1: somebody looks at runs (runs.lua). Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/digits.lua"
 local alive, workers, heartbeat = digits(ARGV[2], DELAY_MAX), P .. 'workers', P .. 'worker:' .. ARGV[1]

@@ -13,7 +13,7 @@
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

@@ -9,7 +9,7 @@
 --           renewal; the end of its lease; token '': its lock has ended, and it is removed when it
 --           is taken over, unless its holder renews it; accepted: for `await`) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
 --           Sent twice: the same; without a word GONE if it was removed.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_unique.lua"

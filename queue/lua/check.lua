@@ -16,7 +16,7 @@
 --            (present.lua): its data is new. Of each a reading (read.lua). A queue that cannot be checked
 --            (a key of another type) is left out: it is not empty, and has no reading; the answer is its
 --            error only if that is so of all. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/use.lua"

@@ -20,7 +20,7 @@
 --            checkpoint, ...} of those taken over, or with crashes or a checkpoint ('': none); buried: {id, why,
 --            ...}; each 0 if there is none. due: of all of them, or {due, ...} of each. Of more than
 --            32 jobs: {id, ...}, {record, ...}. Token: `worker:fence`. Sent twice: other jobs.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

@@ -27,7 +27,7 @@ end
 for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
 end
-local holders = call('MGET', P, unpack(locks)) -- P: lib/guard.lua
+local holders = call('MGET', P, unpack(locks)) -- P: steps/guard.lua
 local m = call('HMGET', META, 'next_wake', 'uses')
 local next_wake, uses = m[1] and m[1] + 0, m[2]
 

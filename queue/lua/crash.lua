@@ -12,7 +12,7 @@
 --            claim; the error is kept in the record
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), IS_DEAD, LOST, GONE.
 --            Sent twice: LOST, and no crash is counted again.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

@@ -8,7 +8,7 @@
 --  ARGV[4]  with        resume: its next tick, ms, '': none; run: the id of the new job
 --  returns  {OK, now} | {GONE, now} (no such schedule) | {LATE, now}. Sent twice: the same; without a
 --           word GONE once it is removed.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 --- @include "lib/answered.lua"

@@ -5,7 +5,7 @@
 --  ARGV[2]  worker   that asks
 --  returns  {OK, now, id, next, definition, state, bytes, ...}, see lib/due_ticks.lua. Sent twice: the
 --           same, without those that were held.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/due_ticks.lua"

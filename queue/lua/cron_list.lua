@@ -5,7 +5,7 @@
 --  ARGV[2]  after    '' : from the first id on; else from behind this one
 --  ARGV[3]  before   '' : to the last id; else up to before this one
 --  returns  {OK, now, cursor, id, ...}; cursor to ask for next, '0' at the end. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 --- @include "lib/is_before.lua"

@@ -12,7 +12,7 @@
 --  returns  {OK, now, written} | {LATE, now}; written 0: nothing was changed, because it is
 --           so already, or the file said that before. A schedule of a file ends 10 minutes after the last such request.
 --           Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 --- @include "lib/digits.lua"

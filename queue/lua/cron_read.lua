@@ -8,7 +8,7 @@
 --            its payload it is longer than 64 KiB; next '': none; named: the time at which it ends if no
 --            worker's file names it, '': no file does; held 1: its ticks make no jobs, because no live
 --            worker's file names it. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 --- @include "lib/is_held.lua"

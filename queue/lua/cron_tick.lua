@@ -13,7 +13,7 @@
 --  returns   {OK, now, more, {code, ...}} | {LATE, now}; more 1: others are due by now. A code of each
 --            schedule: OK, LOST (nothing was changed), EXISTS (an id was not new, nothing was changed).
 --            Sent twice: LOST.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_cron.lua"
 --- @include "lib/bounds.lua"

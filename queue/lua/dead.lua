@@ -10,7 +10,7 @@
 --  ARGV[5]  lines       1: with the first line of each record; 0: '' instead
 --  returns  {OK, now, more, {id, died, line}, ...}; more 0: there is nothing behind this page.
 --           Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 local uses = call('HGET', META, 'uses')

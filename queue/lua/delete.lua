@@ -8,7 +8,7 @@
 --  returns   {OK, now, {code, ...}, {token, until, ...}} | {LATE, now}; a code is OK, GONE, RUNS;
 --            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
 --            twice: the same; without a word GONE instead of OK.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"

@@ -10,7 +10,7 @@
 --  returns  {OK, now} | {RUNS, now} | {IS_DEAD, now} | {WAITS_FOR, now} (it is parked) | {GONE, now}
 --           | {LATE, now}
 --           Sent twice: the same, and a delay begins with the second.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_unique.lua"

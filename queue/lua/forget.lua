@@ -5,7 +5,7 @@
 --  ARGV[2]  not_after  ms on Redis's clock; 0: no limit
 --  returns  {OK, now, forgotten} | {LATE, now}; forgotten 0: it has been heard of again, or is
 --           not in the registry. Sent twice: 0.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/late.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }

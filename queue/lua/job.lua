@@ -19,7 +19,7 @@
 --           `deleted`, `expired` or `replaced`, else ''. exact 1: ended and word, also `done` and `dead`,
 --           are of the job that was accepted at ARGV[3] (lib/end_of.lua). A job whose time is over is
 --           told as expired, or as dead, also while it still waits.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/accepted_job.lua"
 local uses = call('HGET', META, 'uses')

@@ -11,7 +11,7 @@
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted again; nothing is kept anew.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

@@ -9,7 +9,7 @@
 --  ARGV[5]  file         '' : an order of an operator. Else the three limits as a worker's file
 --           says them, `0 0 0` for none: nothing is done if it said that before
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/answered.lua"

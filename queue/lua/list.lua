@@ -12,7 +12,7 @@
 --           jobs have expired, a page may have few jobs, or none, before it. kept: of a done job until when it is kept, else 0.
 --           line is the record's first line with its newline, '' if it has none. marks: as `job`
 --           answers, none if the queue has none.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/lease_left.lua"
 --- @include "lib/key_lock.lua"

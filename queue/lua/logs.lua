@@ -8,7 +8,7 @@
 --           set: `schedule`, `running`, `dead`, `parked`, or `gone`: it was done or cancelled a moment ago. from:
 --           so many bytes came before the lines; more than was asked for: what lies in between is not kept. Sent
 --           twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_marks.lua"
 --- @include "lib/found_in.lua"

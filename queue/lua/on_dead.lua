@@ -5,7 +5,7 @@
 --  ARGV[2]  types       `{"order.pay":"order.failed","*":"job.died"}`: for each type of a job that dies
 --           the type of the job about its death, false: none; `*`: for all others. '': no job tells
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"

@@ -15,7 +15,7 @@
 -- No field is written where Redis is full: history is no reason to grow. A minute that is not one of the last 13
 -- was counted by a clock that was set since. It counts as this minute: nothing is lost, and no key is made that
 -- would end late, or has ended.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/names.lua"
 --- @include "lib/digits.lua"

@@ -9,7 +9,7 @@
 --  returns  {OK, now, how the queue is now or '', {field, text, ...}, ...}: of each step the fields of its hash: a type,
 --           `*`, '' for how the queue was, `!crashed` or `!lost`; {}: nothing happened, or it is not kept. Sent
 --           twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/past.lua"

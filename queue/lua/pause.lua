@@ -4,7 +4,7 @@
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  paused      1 or 0
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/answered.lua"
 --- @include "lib/open_writes.lua"

@@ -3,7 +3,7 @@
 --  KEYS[1..] prefixes  hf:{queue}: of queues on one server
 --  returns   {OK, now, {1 or 0, ...}}; 0 also for a queue whose keys cannot be read: a claim of
 --            it will say why. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/use.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/wake.lua"

@@ -16,5 +16,5 @@ if #refused > 0 then
   return redis.error_reply('-NOPERM this user has no permissions to run '
     .. table.concat(refused, ', ') .. ' in scripts')
 end
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 return { OK, now }

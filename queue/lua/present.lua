@@ -6,7 +6,7 @@
 --  ARGV[3]  said    each type, `*` for all types, and each schedule as `@id`, with a space before it, and one at
 --           the end
 --  returns  {OK, now}. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/bounds.lua"

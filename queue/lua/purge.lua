@@ -9,7 +9,7 @@
 --  returns  {OK, now, removed, cut} | {LATE, now}; cut 1 (or left out): it may be fewer than there were, because their
 --           records are large. Sent twice, the second answers the number of the first, if no other
 --           slice came in between.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_unique.lua"

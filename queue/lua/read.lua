@@ -8,7 +8,7 @@
 --            (lib/evidence.lua)
 --  returns   {OK, now, {clock, number, after}, ...} of each: the reading, 0: no lease runs, or the queue
 --            cannot be read; and in how many ms a lease may be over, 0: not known. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/use.lua"
 --- @include "lib/readings.lua"

@@ -13,7 +13,7 @@
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), EXISTS (put back, and
 --            a live worker of the queue has a handler for its type), IS_DEAD, LOST, GONE.
 --            Sent twice: LOST, and nothing changes.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

@@ -5,7 +5,7 @@
 --  ARGV[2]  cursor      '0' at the start
 --  returns  {OK, now, cursor, {name, ...}}; cursor is the one to ask for next, '0' at the end. Several
 --           slices may return the same name. Names may be invalid, and those of queues that were removed.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 local prefix = ARGV[1] .. ':{'
 local page = call('SCAN', ARGV[2], 'MATCH', prefix .. '*}:*', 'COUNT', 500)
 local queues = P .. 'queues'

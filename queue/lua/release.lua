@@ -19,7 +19,7 @@
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing changes.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

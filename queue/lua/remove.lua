@@ -16,7 +16,7 @@
 -- knows them may still put jobs there. The client tells the registry last (unregister). Keys that end by
 -- themselves stay, too: with seen:<producer> a request that is sent again is still known. So does the last
 -- fence: a queue that is used again gives no lower one, whatever Redis's clock does.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"

@@ -12,7 +12,7 @@
 --            on; p (`percent note`), c (`number checkpoint`) or l (`attempt from lines`); the text
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_cancels.lua"

@@ -12,7 +12,7 @@
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS, EXISTS (it is dead, and
 --            another job holds its unique key), -14 (it is parked). Sent twice: the same; without a
 --            word GONE where died is given.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/bounds.lua"

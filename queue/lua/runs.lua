@@ -3,7 +3,7 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  entry       a line `<worker> <ms> <ok> <failed> <cut>`, and a line for each of 0 to 200 runs
 --  returns  {OK, now}. Sent twice: the stream has the entry twice, so a worker does not send it again.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/names.lua"
 --- @include "lib/runs.lua"
 local BYTES_MAX, ENTRIES, KEPT_MS = 98304, '600', '60000'

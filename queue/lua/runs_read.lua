@@ -4,7 +4,7 @@
 --  ARGV[1]  after       the id of the last entry that was read, `<ms>-<number>`; `0-0`: none was
 --  returns  {OK, now, more, {id, entry}, ...}; more: 1: there are others, which a page had no room for. Sent twice:
 --           the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/runs.lua"
 local uses = call('HGET', META, 'uses')

@@ -6,7 +6,7 @@
 --  returns  {OK, now, shards, why} | {LATE, now}; shards: as they are now, '' if there are none. why:
 --           it was not divided because it has `jobs`, is `paused`, or has `limits` that no file
 --           said; else ''. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"

@@ -7,7 +7,7 @@
 --           bytes, expired, parked, replaced, healed, since when it is paused (ms, 0 not known), last
 --           claim that gave jobs (ms, 0 none), jobs that died within an hour, refused ones that wait}.
 --           What has expired and still waits counts as expired.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"

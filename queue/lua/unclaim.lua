@@ -6,7 +6,7 @@
 --  ARGV[1]  worker   its id
 --  ARGV[2]  number   of the claim
 --  returns  {OK, now, jobs released}. Sent twice, the second releases none.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/open_writes.lua"

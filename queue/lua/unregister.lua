@@ -5,7 +5,7 @@
 --  ARGV[2]  name       the queue's
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same; with a word a queue that was registered in
 --           between stays.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/answered.lua"
 local known = answered(ARGV[1])
 if known then

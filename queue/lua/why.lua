@@ -10,7 +10,7 @@
 --           lets the next one start; locked until: the end of a lock on a waiting job;
 --           kept and follows: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
---- @include "lib/guard.lua"
+--- @step "steps/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/lease_left.lua"
 --- @include "lib/key_lock.lua"

@@ -14,65 +14,26 @@
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
 local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
-
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
 call('EXISTS', P, P .. '/')
-local SCHEDULE = P .. 'schedule'
-local RUNNING = P .. 'running'
-local JOBS = P .. 'jobs'
 local META = P .. 'meta'
-local WAKE = P .. 'wake'
-
-local function open_writes()
-  call('ZREM', WAKE, '')
+local uses = call('HGET', META, 'uses')
+if uses and string.find(uses, 's', 1, true) then
+  return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
-local LOCK = P .. 'lock:'
-
-local function lease_left(id)
-  local ahead = math.max(0, (call('HGET', META, 'clock') or 0) - now)
-  return math.max(0, call('PTTL', LOCK .. id) - ahead)
+local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'
+local function end_of(id, accepted)
+  return P .. 'ended:@' .. accepted .. ':' .. id
 end
-local CRASHES = P .. 'crashes'
-local PROGRESS = P .. 'progress'
-local CHECKPOINTS = P .. 'checkpoint'
-local LOGS = P .. 'logs' -- and LOG: the lines themselves
-local LOG = P .. 'log:'
-
-local function marks_of(id, token)
-  local fence, progress = string.match(call('HGET', PROGRESS, id) or '', '^(%d+) (.*)$')
-  local told = fence and string.sub(token, -#fence - 1) == ':' .. fence
-  local checkpoint = string.match(call('HGET', CHECKPOINTS, id) or '', '^%d+ %d+ %S+ (.*)$') or ''
-  local _, runs = string.gsub(call('HGET', LOGS, id) or '', '%d+', '')
-  return { told and progress or '', #checkpoint, runs }
-end
-
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-
-local function time_of(score)
-  return math.max(-TIME_MAX, math.min(TIME_MAX, score))
-end
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
-end
-
+local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
+local DEAD = P .. 'dead'
+local SCHEDULE = P .. 'schedule'
 local function levels()
   return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
 end
-
-local function first_due(uses)
-  local first
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
-    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
-    first = score and (not first or score < first) and score or first
-  end
-  return first
-end
-
 local function waits_in(id)
   for _, set in ipairs(levels()) do
     local score = call('ZSCORE', set, id)
@@ -82,12 +43,10 @@ local function waits_in(id)
   end
 end
 local EXPIRES = P .. 'expires'
-
 local function is_late(id)
   local by = call('ZSCORE', EXPIRES, id)
   return by and by + 0 <= now
 end
-
 local function found_in(id)
   local set, score = waits_in(id)
   if set then
@@ -100,8 +59,6 @@ local function found_in(id)
     end
   end
 end
-local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
-
 local function place_of(id, uses)
   local name, score, set = found_in(id)
   if name then
@@ -112,7 +69,12 @@ local function place_of(id, uses)
     return 'done', call('ZSCORE', DONE, id) or 0, floor(kept)
   end
 end
-
+local function how_it_ended(id)
+  local ms, word = string.match(call('GET', P .. 'ended:' .. id) or '', '^(%d+) (%a+)')
+  local purged = string.match(call('GET', P .. 'purged') or '', '^%d+')
+  return { GONE, now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
+end
+local JOBS = P .. 'jobs'
 local function rewrite(record, change)
   local nl = string.find(record, '\n', 1, true) or 0
   local function changed(head)
@@ -125,7 +87,6 @@ local function rewrite(record, change)
   line = ok and line or changed({ v = 1, type = 'unknown', created = now })
   return line .. (nl == 0 and '\n' .. record or string.sub(record, nl))
 end
-
 local function as_expired(id, record)
   local at, line = call('ZSCORE', EXPIRES, id) + 0, string.match(record, '^[^\n]*')
   if not string.find(line, '"expired":%s*"dead"') then
@@ -135,15 +96,21 @@ local function as_expired(id, record)
     head.reason, head.error = 'expired', string.format('it did not start within %gs', head.start_within / 1000)
   end)
 end
-local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
-local WAITS_FOR = -14 -- the code of a parked job
-
+local LOCK = P .. 'lock:'
+local function lease_left(id)
+  local ahead = math.max(0, (call('HGET', META, 'clock') or 0) - now)
+  return math.max(0, call('PTTL', LOCK .. id) - ahead)
+end
+local CRASHES = P .. 'crashes'
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+local function time_of(score)
+  return math.max(-TIME_MAX, math.min(TIME_MAX, score))
+end
 local function head_of(record)
   local nl = string.find(record, '\n', 1, true)
   local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
   return ok and type(head) == 'table' and head or nil
 end
-
 local function key_of(record)
   record = record or ''
   local line = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
@@ -152,109 +119,27 @@ local function key_of(record)
     return head.unique, head
   end
 end
-
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
-    end
-  end
-end
-
-local function with_start_by(record, by)
-  return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
-end
-
 local function entry_of(value)
   value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
   local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
   return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
 end
-
-local function text_of(e)
-  if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
-    return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
-  end
-  local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
-  return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
-end
-
-local function keeps_of(head)
-  return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
-    or 'e'
-end
-
-local function window_of(head, from)
-  local length = tonumber(head.throttle or head.unique_for or 0) or 0
-  return length > 0 and from + length or 0
-end
-
-local function expire_parked(id, record, head, earliest)
-  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
-  if by and by > (head.start_by or 0) then
-    by = string.format('%.0f', by)
-    call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
-    call('ZADD', EXPIRES, by, id)
-    note_use('x', true)
-  end
-end
-
-local function unpark(key, e, least)
-  local id, record = e.parked, call('HGET', JOBS, e.parked) or ''
-  local head, due = head_of(record) or {}, tonumber(call('ZSCORE', PARKED, id) or now)
-  if (head.start_by or now + 1) > now then
-    expire_parked(id, record, head, math.max(due, least))
-  end
-  if due > now then
-    local high = tonumber(call('HGET', META, 'high') or 0)
-    due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
-  end
-  local home, from = level_of(head.priority), math.max(now, least)
-  if home ~= SCHEDULE then
-    note_use('l', true)
-  end
-  call('ZREM', PARKED, id)
-  call('ZREM', WINDOWS, key)
-  call('ZADD', home, string.format('%.0f', math.max(due, from)), id)
-  call('HSET', UNIQUE, key,
-    text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from),
-      first = head.debounce and e.first or 0 }))
-end
-
-local function free_key(key, e, voids)
-  local window = not voids and e.window > now and e.window or 0
-  if e.parked ~= '' then
-    unpark(key, e, window)
-  elseif window > 0 then
-    call('ZADD', WINDOWS, string.format('%.0f', window), key)
-  else
-    call('HDEL', UNIQUE, key)
-    if e.window > 0 then
-      call('ZREM', WINDOWS, key)
-    end
-  end
-end
-
+local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
 local function job_before(place, id, record)
   local key = place == 'parked' and key_of(record)
   local e = key and entry_of(call('HGET', UNIQUE, key))
   return e and e.parked == id and e.id or ''
 end
-
-local function how_it_ended(id)
-  local ms, word = string.match(call('GET', P .. 'ended:' .. id) or '', '^(%d+) (%a+)')
-  local purged = string.match(call('GET', P .. 'purged') or '', '^%d+')
-  return { GONE, now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
+local PROGRESS = P .. 'progress'
+local CHECKPOINTS = P .. 'checkpoint'
+local LOGS = P .. 'logs' -- and LOG: the lines themselves
+local function marks_of(id, token)
+  local fence, progress = string.match(call('HGET', PROGRESS, id) or '', '^(%d+) (.*)$')
+  local told = fence and string.sub(token, -#fence - 1) == ':' .. fence
+  local checkpoint = string.match(call('HGET', CHECKPOINTS, id) or '', '^%d+ %d+ %S+ (.*)$') or ''
+  local _, runs = string.gsub(call('HGET', LOGS, id) or '', '%d+', '')
+  return { told and progress or '', #checkpoint, runs }
 end
-
 local function one_job(id, whole, uses)
   local name, score, kept = place_of(id, uses)
   if not name then
@@ -278,12 +163,6 @@ local function one_job(id, whole, uses)
   }
 end
 local WAITS = P .. 'waits'
-
-local function end_of(id, accepted)
-  return P .. 'ended:@' .. accepted .. ':' .. id
-end
-local DEAD = P .. 'dead'
-
 local function accepted_job(id, whole, uses, accepted, noted)
   local said = accepted ~= '0' and call('GET', end_of(id, accepted))
   if said then
@@ -305,31 +184,6 @@ local function accepted_job(id, whole, uses, accepted, noted)
   answer[13] = tonumber(at or accepted)
   return answer
 end
-local CLIENTS = 100 -- of one job; more of them ask again
-
-local function note_wait(id, client, accepted, again)
-  local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
-  local n = 0
-  for _ in string.gmatch(clients or '', '%S+') do
-    n = n + 1
-  end
-  if not at then
-    at, clients = accepted or stamp, ''
-    while not accepted and call('EXISTS', end_of(id, at)) == 1 do
-      at = string.format('%.0f', at + 1)
-    end
-    note_use('m', true)
-  end
-  if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
-    call('HSET', WAITS, id, at .. clients .. ' ' .. client)
-  end
-  return at
-end
-local uses = call('HGET', META, 'uses')
-if uses and string.find(uses, 's', 1, true) then
-  return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
-end
-local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'
 local answer, said = accepted_job(id, ARGV[2] == '1', uses, accepted, ARGV[4] == '1')
 
 -- The names of the other clients. One that is not among them is the one that was expected.
@@ -346,6 +200,10 @@ if said then
   local ending, clients = string.match(said, '^(%d+ %a+)(.*)$')
   local others = without(clients)
   if others ~= clients then
+    local WAKE = P .. 'wake'
+    local function open_writes()
+      call('ZREM', WAKE, '')
+    end
     open_writes()
     local left = others ~= '' and math.max(60000, call('PTTL', end_of(id, accepted))) or 60000
     call('SET', end_of(id, accepted), ending .. others, 'PX', string.format('%d', left))
@@ -361,12 +219,52 @@ local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
 clients = clients or ''
 local there = string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)
 if waits and not there then
+  local WAKE = P .. 'wake'
+  local function open_writes()
+    call('ZREM', WAKE, '')
+  end
   open_writes()
   if at then
     call('HSET', WAITS, id, at .. without(clients))
   end
+  local function note_use(letter, on)
+    local uses = call('HGET', META, 'uses') or ''
+    local others = string.gsub(uses, letter, '')
+    if on and others == uses then
+      call('HSET', META, 'uses', uses .. letter)
+    elseif not on and others ~= uses then
+      if others == '' then
+        call('HDEL', META, 'uses')
+      else
+        call('HSET', META, 'uses', others)
+      end
+    end
+  end
+  local CLIENTS = 100 -- of one job; more of them ask again
+  local function note_wait(id, client, accepted, again)
+    local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
+    local n = 0
+    for _ in string.gmatch(clients or '', '%S+') do
+      n = n + 1
+    end
+    if not at then
+      at, clients = accepted or stamp, ''
+      while not accepted and call('EXISTS', end_of(id, at)) == 1 do
+        at = string.format('%.0f', at + 1)
+      end
+      note_use('m', true)
+    end
+    if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
+      call('HSET', WAITS, id, at .. clients .. ' ' .. client)
+    end
+    return at
+  end
   answer[13] = tonumber(note_wait(id, client, accepted ~= '0' and accepted or nil))
 elseif not waits and there then
+  local WAKE = P .. 'wake'
+  local function open_writes()
+    call('ZREM', WAKE, '')
+  end
   open_writes()
   local others = without(clients)
   if others == '' and string.find(answer[5], '^[^\n]*"awaited":%s*1') then

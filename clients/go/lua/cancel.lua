@@ -12,26 +12,16 @@
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
 local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
-
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
 call('EXISTS', P, P .. '/')
-local SCHEDULE = P .. 'schedule'
-local RUNNING = P .. 'running'
-local JOBS = P .. 'jobs'
-local META = P .. 'meta'
-local DEAD = P .. 'dead'
-local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
-local WAITS_FOR = -14 -- the code of a parked job
+local time_limit, request
 local function came_late(not_after)
   not_after = tonumber(not_after)
   return not_after > 0 and now > not_after
 end
-
-local time_limit, request
-
 local function answered(not_after)
   time_limit, request = string.match(not_after, '^(%d+) ?(.*)$')
   local kept = request ~= '' and call('GET', P .. 'answer:' .. request)
@@ -40,228 +30,24 @@ local function answered(not_after)
   end
   return came_late(time_limit) and { LATE, now } or nil
 end
-
-local function keep_answer(reply)
-  if request ~= '' then
-    local life = time_limit == '0' and 60000 or math.max(1, time_limit - now + 1)
-    call('SET', P .. 'answer:' .. request, cjson.encode(reply), 'PX', life)
-  end
-  return reply
+local known = answered(ARGV[1])
+if known then
+  return known
 end
+local META = P .. 'meta'
+local uses = call('HGET', META, 'uses')
+if uses and string.find(uses, 's', 1, true) then
+  return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
+end
+local id = ARGV[2]
 local WAKE = P .. 'wake'
-
 local function open_writes()
   call('ZREM', WAKE, '')
 end
-
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
-end
-
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-end
-
-local function first_due(uses)
-  local first
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
-    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
-    first = score and (not first or score < first) and score or first
-  end
-  return first
-end
-
-local function read_meta()
-  local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
-    'tokens_at', 'next_wake', 'fence', 'uses', 'high')
-  return {
-    paused = m[1] == '1', max_running = tonumber(m[2] or 0), rate = tonumber(m[3] or 0),
-    per = tonumber(m[4] or 0), tokens = tonumber(m[5] or false), tokens_at = tonumber(m[6] or 0),
-    next_wake = tonumber(m[7] or false), fence = tonumber(m[8] or 0), uses = m[9] or '',
-    high = tonumber(m[10] or 0),
-  }
-end
-
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
-
-local function heed_clock(high, slices)
-  if now >= high and now <= high + HIGH_MS then
-    return high
-  end
-  local to = high + HIGH_MS
-  open_writes()
-  for _ = 1, slices or 1 do
-    local moved = 0
-    for _, set in ipairs(now < high and levels() or {}) do
-      local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-        'LIMIT', 0, STEP_BACK_JOBS - moved)
-      for i = 1, #jobs, 2 do
-        call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
-      end
-      moved = moved + #jobs / 2
-    end
-    if moved < STEP_BACK_JOBS then
-      call('HSET', META, 'high', stamp)
-      return now
-    end
-  end
-  return high -- there may be more
-end
-
-local function tokens(m, back)
-  local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
-  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per
-    + (back or 0))
-end
-
-local function refund(m, unstarted)
-  if m.rate > 0 and unstarted > 0 then
-    m.tokens, m.tokens_at = tokens(m, unstarted), now
-    call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
-  end
-  return m
-end
-
-local function next_token(m)
-  local have = m.rate > 0 and tokens(m) or 1
-  return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
-end
-
-local function free_places(m, free, slots)
-  if m.max_running > 0 or m.rate > 0 then
-    free = math.min(free, slots)
-  end
-  if m.max_running > 0 then
-    free = math.min(free, m.max_running - call('ZCARD', RUNNING))
-  end
-  if m.rate > 0 then
-    m.tokens, m.tokens_at = tokens(m), now
-    free = math.min(free, floor(m.tokens))
-  end
-  return free
-end
-local EXPIRES = P .. 'expires'
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-
-local function next_taking(m, earliest)
-  if m.paused then
-    return nil
-  end
-  local at = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2] == '0' and earliest or nil
-  if m.max_running > 0 and call('ZCARD', RUNNING) >= m.max_running then
-    return at
-  end
-  local head = first_due(m.uses)
-  if head then
-    local due = math.max(head, next_token(m))
-    due = due >= now + 1 and due or earliest
-    at = at and math.min(at, due) or due
-  end
-  return at
-end
-
-local function next_claim(m, earliest)
-  local at = next_taking(m, earliest)
-  if string.find(m.uses, 'x', 1, true) then
-    local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
-    at = by and at and math.min(at, by) or by or at
-  end
-  if not m.paused and string.find(m.uses, 'c', 1, true) then
-
-local function next_tick()
-  local head = tonumber(call('ZRANGE', P .. 'cron_next', 0, 0, 'WITHSCORES')[2] or false)
-  if not head or head > now then
-    return head
-  end
-  local by = tonumber(call('HGET', META, 'cron_by') or 0)
-  return by <= now + 1000 and math.max(head, by) or head -- later only if this clock was set back
-end
-    local tick = next_tick()
-    at = tick and math.min(at or tick, tick) or at
-  end
-  return at
-end
-
-local function wake(m, doubted, earliest)
-  m.high = heed_clock(m.high)
-  local at = next_claim(m, earliest or now)
-  at = at and math.min(TIME_MAX, math.max(floor(at), now))
-  local next_wake = m.next_wake
-if not at then
-  if next_wake then
-    call('DEL', WAKE)
-    call('HDEL', META, 'next_wake')
-  end
-  next_wake = nil
-elseif doubted or not next_wake or next_wake > at
-  or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
-  local text = at <= now and stamp or string.format('%d', at)
-  call('ZADD', WAKE, at <= now and '0' or text, 'baton')
-  call('HSET', META, 'next_wake', text)
-  next_wake = at
-end
-  m.next_wake = next_wake
-  return at or 0
-end
-local function has_marks(prefix)
-  return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
-    prefix .. 'checkpoint', prefix .. 'logs') > 0
-end
-
-local function leave(how, ids, set, locks, keys)
-  if #ids == 0 then
-    return
-  end
-  local from, marked = 1, has_marks(P)
-  local expiring = call('EXISTS', EXPIRES) == 1
-  local m = call('HMGET', META, 'uses', 'on_dead')
-  local uses = m[1]
-  local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
-if set then
-  call('ZREM', set, unpack(ids, from))
-end
-if keyed then
-
-local function head_of(record)
-  local nl = string.find(record, '\n', 1, true)
-  local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
-  return ok and type(head) == 'table' and head or nil
-end
-
-local function key_of(record)
-  record = record or ''
-  local line = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
-  local head = string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
-  if head and type(head.unique) == 'string' then
-    return head.unique, head
-  end
-end
-
-local function free_keys(how, ids, from, keys)
-  if type(keys) ~= 'table' then
-    keys = {}
-    for k = from, #ids do
-      keys[k - from + 1] = key_of(call('HGET', JOBS, ids[k])) or ''
-    end
-  end
-  local plain, n, others = {}, 0, nil
-  for k, value in ipairs(call('HMGET', UNIQUE, unpack(keys))) do
-    if value == ids[from + k - 1] then
-      n = n + 1
-      plain[n] = keys[k]
-    elseif value then
-      others = others or {}
-      others[#others + 1] = k
-    end
-  end
-  if n > 0 then
-    call('HDEL', UNIQUE, unpack(plain))
-  end
-  if others then
-
+open_writes()
+local RUNNING = P .. 'running'
+local LOCK = P .. 'lock:'
+local CANCELS = P .. 'cancel'
 local function note_use(letter, on)
   local uses = call('HGET', META, 'uses') or ''
   local others = string.gsub(uses, letter, '')
@@ -275,17 +61,36 @@ local function note_use(letter, on)
     end
   end
 end
-
-local function with_start_by(record, by)
-  return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
+local EXPIRES = P .. 'expires'
+local SCHEDULE = P .. 'schedule'
+local function levels()
+  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
 end
-
+local JOBS = P .. 'jobs'
+local function head_of(record)
+  local nl = string.find(record, '\n', 1, true)
+  local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
+  return ok and type(head) == 'table' and head or nil
+end
+local function key_of(record)
+  record = record or ''
+  local line = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
+  local head = string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
+  if head and type(head.unique) == 'string' then
+    return head.unique, head
+  end
+end
+local function has_marks(prefix)
+  return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
+    prefix .. 'checkpoint', prefix .. 'logs') > 0
+end
+local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
+local VOIDS = { cancelled = true, deleted = true, purged = true }
 local function entry_of(value)
   value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
   local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
   return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
 end
-
 local function text_of(e)
   if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
     return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
@@ -293,17 +98,10 @@ local function text_of(e)
   local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
   return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
 end
-
-local function keeps_of(head)
-  return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
-    or 'e'
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+local function with_start_by(record, by)
+  return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
 end
-
-local function window_of(head, from)
-  local length = tonumber(head.throttle or head.unique_for or 0) or 0
-  return length > 0 and from + length or 0
-end
-
 local function expire_parked(id, record, head, earliest)
   local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
@@ -313,7 +111,19 @@ local function expire_parked(id, record, head, earliest)
     note_use('x', true)
   end
 end
-
+local HIGH_MS, STEP_BACK_JOBS = 100, 1000
+local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+local function level_of(priority)
+  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+end
+local function keeps_of(head)
+  return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
+    or 'e'
+end
+local function window_of(head, from)
+  local length = tonumber(head.throttle or head.unique_for or 0) or 0
+  return length > 0 and from + length or 0
+end
 local function unpark(key, e, least)
   local id, record = e.parked, call('HGET', JOBS, e.parked) or ''
   local head, due = head_of(record) or {}, tonumber(call('ZSCORE', PARKED, id) or now)
@@ -335,7 +145,6 @@ local function unpark(key, e, least)
     text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from),
       first = head.debounce and e.first or 0 }))
 end
-
 local function free_key(key, e, voids)
   local window = not voids and e.window > now and e.window or 0
   if e.parked ~= '' then
@@ -349,9 +158,6 @@ local function free_key(key, e, voids)
     end
   end
 end
-
-local VOIDS = { cancelled = true, deleted = true, purged = true }
-
 local function free_others(how, ids, from, keys, others)
   local unparked, voids = false, VOIDS[how]
   for _, k in ipairs(others) do
@@ -367,27 +173,35 @@ local function free_others(how, ids, from, keys, others)
   end
   return unparked
 end
+local function free_keys(how, ids, from, keys)
+  if type(keys) ~= 'table' then
+    keys = {}
+    for k = from, #ids do
+      keys[k - from + 1] = key_of(call('HGET', JOBS, ids[k])) or ''
+    end
+  end
+  local plain, n, others = {}, 0, nil
+  for k, value in ipairs(call('HMGET', UNIQUE, unpack(keys))) do
+    if value == ids[from + k - 1] then
+      n = n + 1
+      plain[n] = keys[k]
+    elseif value then
+      others = others or {}
+      others[#others + 1] = k
+    end
+  end
+  if n > 0 then
+    call('HDEL', UNIQUE, unpack(plain))
+  end
+  if others then
     return free_others(how, ids, from, keys, others)
   end
 end
-  unparked = free_keys(how, ids, from, keyed)
-end
-if how ~= 'dead' then
-  call('HDEL', JOBS, unpack(ids, from))
-end
-if locks then
-  call('DEL', unpack(locks))
-end
-if marked then
-local CRASHES = P .. 'crashes'
-local CANCELS = P .. 'cancel'
 local WAITS = P .. 'waits'
-
 local function end_of(id, accepted)
   return P .. 'ended:@' .. accepted .. ':' .. id
 end
 local TOLD_AS = { purged = 'deleted', trimmed = 'deleted', replaced = 'cancelled' }
-
 local function tell_end(id, note, how)
   local accepted, clients = string.match(note, '^(%d+)(.*)$')
   if not accepted then
@@ -399,89 +213,73 @@ local function tell_end(id, note, how)
     call('PEXPIRE', P .. 'told:' .. client, '60000')
   end
 end
+local CRASHES = P .. 'crashes'
 local PROGRESS = P .. 'progress'
 local CHECKPOINTS = P .. 'checkpoint'
 local LOGS = P .. 'logs' -- and LOG: the lines themselves
 local LOG = P .. 'log:'
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
-    end
+local function leave(how, ids, set, locks, keys)
+  if #ids == 0 then
+    return
   end
-end
-  for k, note in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
-    if note then
-      tell_end(ids[from + k - 1], note, how)
-    end
+  local from, marked = 1, has_marks(P)
+  local expiring = call('EXISTS', EXPIRES) == 1
+  local m = call('HMGET', META, 'uses', 'on_dead')
+  local uses = m[1]
+  local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
+  if set then
+    call('ZREM', set, unpack(ids, from))
   end
-  call('HDEL', CRASHES, unpack(ids, from))
-  call('HDEL', CANCELS, unpack(ids, from))
-  call('HDEL', WAITS, unpack(ids, from))
-  call('HDEL', PROGRESS, unpack(ids, from))
-  local gone = how ~= 'dead'
-  if gone then
-    call('HDEL', CHECKPOINTS, unpack(ids, from))
-    if call('HDEL', LOGS, unpack(ids, from)) > 0 then
-      for k = from, #ids do
-        if how == 'done' or how == 'cancelled' then -- those that follow it read its last lines (logs.lua)
-          call('PEXPIRE', LOG .. ids[k], '5000')
-        else
-          call('DEL', LOG .. ids[k])
+  if keyed then
+    unparked = free_keys(how, ids, from, keyed)
+  end
+  if how ~= 'dead' then
+    call('HDEL', JOBS, unpack(ids, from))
+  end
+  if locks then
+    call('DEL', unpack(locks))
+  end
+  if marked then
+    for k, note in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
+      if note then
+        tell_end(ids[from + k - 1], note, how)
+      end
+    end
+    call('HDEL', CRASHES, unpack(ids, from))
+    call('HDEL', CANCELS, unpack(ids, from))
+    call('HDEL', WAITS, unpack(ids, from))
+    call('HDEL', PROGRESS, unpack(ids, from))
+    local gone = how ~= 'dead'
+    if gone then
+      call('HDEL', CHECKPOINTS, unpack(ids, from))
+      if call('HDEL', LOGS, unpack(ids, from)) > 0 then
+        for k = from, #ids do
+          if how == 'done' or how == 'cancelled' then -- those that follow it read its last lines (logs.lua)
+            call('PEXPIRE', LOG .. ids[k], '5000')
+          else
+            call('DEL', LOG .. ids[k])
+          end
         end
       end
     end
+    note_use('m', has_marks(P))
   end
-  note_use('m', has_marks(P))
-end
-if expiring then
-  call('ZREM', EXPIRES, unpack(ids, from))
-end
-if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then
-  local last = string.format('%d', math.max(60000, call('PTTL', P .. 'ended:')))
-  call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', last)
-  for k = from, #ids do
-    call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')
+  if expiring then
+    call('ZREM', EXPIRES, unpack(ids, from))
   end
-end
-if how ~= 'dead' and how ~= 'trimmed' then
-  local n = #ids - from + 1
-  call('HINCRBY', META, how == 'purged' and 'deleted' or how, n == 1 and '1' or n)
-end
-  return m[2]
-end
-
-local function waits_in(id)
-  for _, set in ipairs(levels()) do
-    local score = call('ZSCORE', set, id)
-    if score then
-      return set, score
+  if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then
+    local last = string.format('%d', math.max(60000, call('PTTL', P .. 'ended:')))
+    call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', last)
+    for k = from, #ids do
+      call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')
     end
   end
-end
-
-local function head_of(record)
-  local nl = string.find(record, '\n', 1, true)
-  local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
-  return ok and type(head) == 'table' and head or nil
-end
-
-local function key_of(record)
-  record = record or ''
-  local line = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
-  local head = string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
-  if head and type(head.unique) == 'string' then
-    return head.unique, head
+  if how ~= 'dead' and how ~= 'trimmed' then
+    local n = #ids - from + 1
+    call('HINCRBY', META, how == 'purged' and 'deleted' or how, n == 1 and '1' or n)
   end
+  return m[2]
 end
-
 local function expire(ids, times)
   local uses = call('HGET', META, 'uses') or ''
   local keyed = string.find(uses, 'u', 1, true)
@@ -516,8 +314,6 @@ local function expire(ids, times)
   end
   return dying, bytes
 end
-local LOCK = P .. 'lock:'
-
 local function rewrite(record, change)
   local nl = string.find(record, '\n', 1, true) or 0
   local function changed(head)
@@ -530,11 +326,9 @@ local function rewrite(record, change)
   line = ok and line or changed({ v = 1, type = 'unknown', created = now })
   return line .. (nl == 0 and '\n' .. record or string.sub(record, nl))
 end
-
 local function goes_on(text, at)
   return at <= #text and bit.band(string.byte(text, at), 0xC0) == 0x80
 end
-
 local function cut(text, most)
   if #text <= most then
     return text
@@ -552,7 +346,6 @@ local function cut(text, most)
   end
   return start .. string.sub(text, from)
 end
-
 local function note_attempt(head, worker, ran, text)
   local list = type(head.history) == 'table' and head.history or {}
   while #list > 9 do
@@ -561,40 +354,34 @@ local function note_attempt(head, worker, ran, text)
   list[#list + 1] = { at = now, worker = worker, ran = ran, error = cut(text, 256) }
   head.attempts, head.history = (head.attempts or 0) + 1, list
 end
-
-local function bury(set, id, record, reason, text, worker, ran)
-  local line
-  record = rewrite(record, function(head)
-    line = head
-    if ran then
-      note_attempt(head, worker, ran, text)
-    end
-    head.reason, head.error, head.died, head.start_by = reason, text, now, nil
-  end)
-  local files = leave('dead', { id }, set, set == RUNNING and { LOCK .. id })
-  call('HSET', JOBS, id, record)
-  call('ZADD', DEAD, stamp, id)
-  if line.on_dead or files then
-local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
+local DEAD = P .. 'dead'
+local function type_about(head, files)
+  local own = head.on_dead
+  if own == nil and files then
+    local good, types = pcall(cjson.decode, files)
+    types = good and type(types) == 'table' and types or {}
+    own = types[head.type]
+    if own == nil then
+      own = types['*']
     end
   end
+  return type(own) == 'string' and own or nil
 end
-
-local FORGET_MAX = 500
-
-local FORGET_MS = 20
-
+local function id_of_death(id)
+  local tail, n = '.dead', 1
+  while true do
+    local about = id .. tail
+    if #about > 128 then
+      about = string.sub(id, 1, 87 - #tail) .. '.' .. redis.sha1hex(id) .. tail
+    end
+    if call('HEXISTS', JOBS, about) == 0 then
+      return about
+    end
+    n = n + 1
+    tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: so many at most, then a time
+  end
+end
+local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
 local function forget(ids)
   local bytes = 0
   for k = 1, #ids do
@@ -612,7 +399,6 @@ local function forget(ids)
   end
   return #ids
 end
-
 local function forget_kept(ids)
   local kept = {}
   for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
@@ -622,17 +408,11 @@ local function forget_kept(ids)
   end
   return forget(kept)
 end
-
-local function forget_over(most)
-  return forget(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, most))
-end
-local PAST = P .. 'past:'
+local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
+local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
 local MINUTE_MS, TEN_MS = 60000, 600000
 local MINUTES_MS, TENS_MS = 10800000, 172800000
-local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
-
-local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
-
+local PAST = P .. 'past:'
 local function count(field, by)
   if by > 0 then
     call('HINCRBY', META, field, by)
@@ -647,35 +427,7 @@ local function count(field, by)
     end
   end
 end
-
-local function id_of_death(id)
-  local tail, n = '.dead', 1
-  while true do
-    local about = id .. tail
-    if #about > 128 then
-      about = string.sub(id, 1, 87 - #tail) .. '.' .. redis.sha1hex(id) .. tail
-    end
-    if call('HEXISTS', JOBS, about) == 0 then
-      return about
-    end
-    n = n + 1
-    tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: so many at most, then a time
-  end
-end
-
-local function type_about(head, files)
-  local own = head.on_dead
-  if own == nil and files then
-    local good, types = pcall(cjson.decode, files)
-    types = good and type(types) == 'table' and types or {}
-    own = types[head.type]
-    if own == nil then
-      own = types['*']
-    end
-  end
-  return type(own) == 'string' and own or nil
-end
-
+local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
 local function announce(id, head, files)
   local payload, kind = {}, type_about(head, files)
   if not kind then
@@ -697,62 +449,40 @@ local function announce(id, head, files)
   forget_kept({ about })
   count('enqueued', 1)
   local at, doubted, next_wake = now, true, nil
-if not at then
-  if next_wake then
-    call('DEL', WAKE)
-    call('HDEL', META, 'next_wake')
+  if not at then
+    if next_wake then
+      call('DEL', WAKE)
+      call('HDEL', META, 'next_wake')
+    end
+    next_wake = nil
+  elseif doubted or not next_wake or next_wake > at
+    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    local text = at <= now and stamp or string.format('%d', at)
+    call('ZADD', WAKE, at <= now and '0' or text, 'baton')
+    call('HSET', META, 'next_wake', text)
+    next_wake = at
   end
-  next_wake = nil
-elseif doubted or not next_wake or next_wake > at
-  or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
-  local text = at <= now and stamp or string.format('%d', at)
-  call('ZADD', WAKE, at <= now and '0' or text, 'baton')
-  call('HSET', META, 'next_wake', text)
-  next_wake = at
 end
-end
+local function bury(set, id, record, reason, text, worker, ran)
+  local line
+  record = rewrite(record, function(head)
+    line = head
+    if ran then
+      note_attempt(head, worker, ran, text)
+    end
+    head.reason, head.error, head.died, head.start_by = reason, text, now, nil
+  end)
+  local files = leave('dead', { id }, set, set == RUNNING and { LOCK .. id })
+  call('HSET', JOBS, id, record)
+  call('ZADD', DEAD, stamp, id)
+  if line.on_dead or files then
     announce(id, line, files)
   end
 end
-
 local function put_away(buried, set, id, record, reason, text)
   bury(set, id, record, reason, text)
   buried[#buried + 2], buried[#buried + 1] = text, id
 end
-local PAST = P .. 'past:'
-local MINUTE_MS, TEN_MS = 60000, 600000
-local MINUTES_MS, TENS_MS = 10800000, 172800000
-local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
-
-local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
-
-local function count(field, by)
-  if by > 0 then
-    call('HINCRBY', META, field, by)
-    if IN_PAST[field] then
-      for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
-        local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
-        call('HINCRBY', key, IN_PAST[field], by)
-        if call('PTTL', key) < 0 then
-          call('PEXPIRE', key, string.format('%d', step[3] + step[2]))
-        end
-      end
-    end
-  end
-end
-
-local function that_fit(ids, n, room, first)
-  for k = 1, n do
-    room = room - call('HSTRLEN', JOBS, ids[k])
-    if room < 0 and (k > 1 or not first) then
-      return k - 1
-    end
-  end
-  return n
-end
-
-local EXPIRE_MAX, DEATHS_MAX, EXPIRE_BYTES, AT_ONCE = 200, 50, 196608, 25
-
 local function expire_some(ids, times, buried)
   local dying, bytes = expire(ids, times)
   for k = 1, #dying do
@@ -763,7 +493,6 @@ local function expire_some(ids, times, buried)
   count('expired', #dying)
   return #dying, bytes
 end
-
 local function expire_all(ids, times, buried)
   local parked, others = { {}, {} }, { {}, {} }
   for k, score in ipairs(call('EXISTS', P .. 'parked') == 1 and call('ZMSCORE', P .. 'parked', unpack(ids)) or {}) do
@@ -781,25 +510,6 @@ local function expire_all(ids, times, buried)
   end
   return died, bytes
 end
-
-local function expire_due(buried)
-  local uses, gone, deaths, bytes = call('HGET', META, 'uses') or '', 0, 0, 0
-  local large, n = string.find(uses, 'b', 1, true), nil
-  repeat
-    local found = call('ZRANGEBYSCORE', EXPIRES, '-inf', stamp, 'WITHSCORES', 'LIMIT', '0', AT_ONCE)
-    local ids, times = {}, {}
-    for k = 1, #found / 2 do
-      ids[k], times[k] = found[2 * k - 1], found[2 * k]
-    end
-    n = large and that_fit(ids, #ids, EXPIRE_BYTES - bytes, gone == 0) or #ids
-    if n > 0 then
-      local died, read = expire_all({ unpack(ids, 1, n) }, times, buried)
-      gone, deaths, bytes = gone + n, deaths + died, bytes + read
-    end
-  until n < AT_ONCE or gone >= EXPIRE_MAX or deaths >= DEATHS_MAX or bytes >= EXPIRE_BYTES
-  return gone > 0 and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0
-end
-
 local function expire_late(id)
   local by = call('ZSCORE', EXPIRES, id)
   if by and by + 0 <= now then
@@ -807,27 +517,123 @@ local function expire_late(id)
     return true
   end
 end
-local CANCELS = P .. 'cancel'
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
+local function read_meta()
+  local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
+    'tokens_at', 'next_wake', 'fence', 'uses', 'high')
+  return {
+    paused = m[1] == '1', max_running = tonumber(m[2] or 0), rate = tonumber(m[3] or 0),
+    per = tonumber(m[4] or 0), tokens = tonumber(m[5] or false), tokens_at = tonumber(m[6] or 0),
+    next_wake = tonumber(m[7] or false), fence = tonumber(m[8] or 0), uses = m[9] or '',
+    high = tonumber(m[10] or 0),
+  }
+end
+local function heed_clock(high, slices)
+  if now >= high and now <= high + HIGH_MS then
+    return high
+  end
+  local to = high + HIGH_MS
+  open_writes()
+  for _ = 1, slices or 1 do
+    local moved = 0
+    for _, set in ipairs(now < high and levels() or {}) do
+      local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
+        'LIMIT', 0, STEP_BACK_JOBS - moved)
+      for i = 1, #jobs, 2 do
+        call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+      end
+      moved = moved + #jobs / 2
+    end
+    if moved < STEP_BACK_JOBS then
+      call('HSET', META, 'high', stamp)
+      return now
     end
   end
+  return high -- there may be more
 end
-
+local function first_due(uses)
+  local first
+  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
+    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
+    first = score and (not first or score < first) and score or first
+  end
+  return first
+end
+local function tokens(m, back)
+  local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
+  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per
+    + (back or 0))
+end
+local function next_token(m)
+  local have = m.rate > 0 and tokens(m) or 1
+  return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
+end
+local function next_taking(m, earliest)
+  if m.paused then
+    return nil
+  end
+  local at = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2] == '0' and earliest or nil
+  if m.max_running > 0 and call('ZCARD', RUNNING) >= m.max_running then
+    return at
+  end
+  local head = first_due(m.uses)
+  if head then
+    local due = math.max(head, next_token(m))
+    due = due >= now + 1 and due or earliest
+    at = at and math.min(at, due) or due
+  end
+  return at
+end
+local function next_tick()
+  local head = tonumber(call('ZRANGE', P .. 'cron_next', 0, 0, 'WITHSCORES')[2] or false)
+  if not head or head > now then
+    return head
+  end
+  local by = tonumber(call('HGET', META, 'cron_by') or 0)
+  return by <= now + 1000 and math.max(head, by) or head -- later only if this clock was set back
+end
+local function next_claim(m, earliest)
+  local at = next_taking(m, earliest)
+  if string.find(m.uses, 'x', 1, true) then
+    local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
+    at = by and at and math.min(at, by) or by or at
+  end
+  if not m.paused and string.find(m.uses, 'c', 1, true) then
+    local tick = next_tick()
+    at = tick and math.min(at or tick, tick) or at
+  end
+  return at
+end
+local function wake(m, doubted, earliest)
+  m.high = heed_clock(m.high)
+  local at = next_claim(m, earliest or now)
+  at = at and math.min(TIME_MAX, math.max(floor(at), now))
+  local next_wake = m.next_wake
+  if not at then
+    if next_wake then
+      call('DEL', WAKE)
+      call('HDEL', META, 'next_wake')
+    end
+    next_wake = nil
+  elseif doubted or not next_wake or next_wake > at
+    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    local text = at <= now and stamp or string.format('%d', at)
+    call('ZADD', WAKE, at <= now and '0' or text, 'baton')
+    call('HSET', META, 'next_wake', text)
+    next_wake = at
+  end
+  m.next_wake = next_wake
+  return at or 0
+end
+if expire_late(id) then -- another job may wait now
+  wake(read_meta())
+end
+if call('ZSCORE', DEAD, id) then
+  return { IS_DEAD, now }
+end
 local function lease_left(id)
   local ahead = math.max(0, (call('HGET', META, 'clock') or 0) - now)
   return math.max(0, call('PTTL', LOCK .. id) - ahead)
 end
-
 local function ask_to_cancel(id)
   local ends = call('ZSCORE', RUNNING, id)
   local token = ends and (call('GET', LOCK .. id) or '')
@@ -837,50 +643,43 @@ local function ask_to_cancel(id)
   end
   return token, ends and now + lease_left(id) or 0
 end
-local WAITS = P .. 'waits'
-
-local function end_of(id, accepted)
-  return P .. 'ended:@' .. accepted .. ':' .. id
-end
-local CLIENTS = 100 -- of one job; more of them ask again
-
-local function note_wait(id, client, accepted, again)
-  local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
-  local n = 0
-  for _ in string.gmatch(clients or '', '%S+') do
-    n = n + 1
-  end
-  if not at then
-    at, clients = accepted or stamp, ''
-    while not accepted and call('EXISTS', end_of(id, at)) == 1 do
-      at = string.format('%.0f', at + 1)
-    end
-    note_use('m', true)
-  end
-  if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
-    call('HSET', WAITS, id, at .. clients .. ' ' .. client)
-  end
-  return at
-end
-local known = answered(ARGV[1])
-if known then
-  return known
-end
-local uses = call('HGET', META, 'uses')
-if uses and string.find(uses, 's', 1, true) then
-  return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
-end
-local id = ARGV[2]
-open_writes()
-if expire_late(id) then -- another job may wait now
-  wake(read_meta())
-end
-if call('ZSCORE', DEAD, id) then
-  return { IS_DEAD, now }
-end
 local token, ends = ask_to_cancel(id)
+local function keep_answer(reply)
+  if request ~= '' then
+    local life = time_limit == '0' and 60000 or math.max(1, time_limit - now + 1)
+    call('SET', P .. 'answer:' .. request, cjson.encode(reply), 'PX', life)
+  end
+  return reply
+end
 if token then
+  local CLIENTS = 100 -- of one job; more of them ask again
+  local function note_wait(id, client, accepted, again)
+    local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
+    local n = 0
+    for _ in string.gmatch(clients or '', '%S+') do
+      n = n + 1
+    end
+    if not at then
+      at, clients = accepted or stamp, ''
+      while not accepted and call('EXISTS', end_of(id, at)) == 1 do
+        at = string.format('%.0f', at + 1)
+      end
+      note_use('m', true)
+    end
+    if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
+      call('HSET', WAITS, id, at .. clients .. ' ' .. client)
+    end
+    return at
+  end
   return keep_answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
+end
+local function waits_in(id)
+  for _, set in ipairs(levels()) do
+    local score = call('ZSCORE', set, id)
+    if score then
+      return set, score
+    end
+  end
 end
 local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then

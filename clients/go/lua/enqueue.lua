@@ -26,241 +26,193 @@
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
 local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
-
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local SCHEDULE = P .. 'schedule'
-local RUNNING = P .. 'running'
-local JOBS = P .. 'jobs'
-local META = P .. 'meta'
-local DEAD = P .. 'dead'
-
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
-
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', false
 if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
-
-local function digits(text, most)
-  local value = string.find(text, '^%d+$') and tonumber(text)
-  if not value or value > most then
-    error(string.format('holdfast: expected a number from 0 to %.0f, found %s', most,
-      string.gsub(string.sub(text, 1, 32), '%c', '?')), 0)
-  end
-  return value
-end
-
-local function is_name(text)
-  return type(text) == 'string' and #text <= 128 and string.find(text, '^[%w%._:%-]+$')
-end
-
-local function is_queue_prefix(prefix)
-  local ns, tag = string.match(prefix, '^([^{}]+):{([^{}]+)}:$')
-  return ns and is_name(ns) and is_name(string.match(tag, '^(.+)/%d+%-%d+$') or tag)
-end
-
-local function is_registry_prefix(prefix)
-  local ns = string.match(prefix, '^([^{}]+):{/}:$')
-  return ns and is_name(ns)
-end
-
-local function one_of(...)
-  local words = { ... }
-  return function(value)
-    for _, word in ipairs(words) do
-      if value == word then
-        return true
-      end
-    end
-    return false, 'as its %s ' .. concat(words, ' or ')
-  end
-end
-
-local function a_time(value)
-  local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= DELAY_MAX
-  return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', DELAY_MAX)
-end
-
-local function is_key(value)
-  return type(value) == 'string' and #value >= 1 and #value <= 256, 'as its %s a text of 1 to 256 bytes'
-end
-
-local function is_type(value)
-  return is_name(value), 'as its %s a type, 1 to 128 of A-Z a-z 0-9 . _ : -'
-end
-
-local function is_one(value)
-  return value == 1, 'as its %s 1'
-end
-
-local OPTIONS = {
-  { 'priority', one_of('high', 'low') }, { 'start_within', a_time }, { 'expired', one_of('dead') },
-  { 'unique', is_key },
-  { 'unique_until', one_of('start', 'done') },
-  { 'unique_for', a_time },
-  { 'on_conflict', one_of('replace', 'next', 'cancel') },
-  { 'debounce', a_time },
-  { 'max_wait', a_time },
-  { 'throttle', a_time },
-  { 'on_dead', is_type },
-  { 'awaited', is_one },
-  { 'replace_dead', is_one },
-}
-
-local RESERVED = {
-  { 'attempts', 'max_attempts is the limit' }, { 'start_by', 'start_within is the option' },
-  { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'unhandled' }, { 'died' },
-  { 'cron' }, { 'scheduled' }, { 'alone' },
-}
-
-local function reserved_field(head)
-  for _, field in ipairs(RESERVED) do
-    local name = field[1]
-    if head[name] ~= nil then
-      return 'no ' .. name .. ' in its record; ' .. (field[2] or 'Holdfast writes it')
-    end
-  end
-end
-
-local function wrong_option(head, optional)
-  for _, option in ipairs(OPTIONS) do
-    local name, value = option[1], head[option[1]]
-    if value ~= nil and not optional then
-      return name, 'no ' .. name .. ' in its record: the script enqueue_with takes such jobs'
-    end
-    local good, expected = true, nil
-    if value ~= nil then
-      good, expected = option[2](value)
-    end
-    if not good then
-      return name, string.format(expected, name)
-    end
-  end
-
-local function wrong_together(head)
-  local debounce, throttle, others = head.debounce, head.throttle, head.unique_until or head.unique_for
-    or head.on_conflict
-  if not head.unique and (others or debounce or throttle) then
-    return 'unique', 'a unique key for its other options'
-  elseif (debounce and 1 or 0) ~= (head.max_wait and 1 or 0) then
-    return 'max_wait', 'debounce and max_wait, or neither'
-  elseif debounce and (others or throttle) then
-    return 'debounce', 'no unique_until, unique_for, on_conflict and throttle with debounce'
-  elseif throttle and (head.unique_for or head.on_conflict and head.on_conflict ~= 'next') then
-    return 'throttle', 'no unique_for, and no on_conflict but next, with throttle'
-  end
-end
-  return wrong_together(head)
-end
-
-local UTF8 = {
-  '[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '[\225-\236\238\239][\128-\191][\128-\191]',
-  '\237[\128-\159][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]',
-  '[\241-\243][\128-\191][\128-\191][\128-\191]', '\244[\128-\143][\128-\191][\128-\191]',
-}
-
-local function is_utf8(text)
-  for k = 1, string.find(text, '[\128-\255]') and #UTF8 or 0 do
-    text = string.gsub(text, UTF8[k], ' ') -- what is left and right of it does not come together
-  end
-  return not string.find(text, '[\128-\255]')
-end
-
-local function is_number(word)
-  local whole, rest = string.match(word, '^%-?(%d+)(.*)$')
-  if not whole or string.find(whole, '^0%d') then
-    return false
-  elseif rest == '' then
-    return #whole < 19 or #whole == 19 and whole <= '9223372036854775807'
-  end
-  return math.abs(tonumber(word) or math.huge) < math.huge and (string.find(rest, '^%.%d+$')
-    or string.find(rest, '^[eE][+-]?%d+$') or string.find(rest, '^%.%d+[eE][+-]?%d+$'))
-end
-
-local function is_strict(line)
-  local bare = string.gsub(line, '\\.', '')
-  for text in string.gmatch(bare, '"[^"]*"') do
-    if string.find(text, '[%z\1-\31]') then
-      return false
-    end
-  end
-  for word in string.gmatch(string.gsub(bare, '"[^"]*"', ''), '[^%s%[%]{}:,]+') do
-    if word ~= 'true' and word ~= 'false' and word ~= 'null' and not is_number(word) then
-      return false
-    end
-  end
-  return is_utf8(line)
-end
-
-local WHOLE = {
-  { 'v', 1, 1 }, { 'created', 0, TIME_MAX }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
-  { 'keep', 1, DELAY_MAX },
-}
-
-local function has_digits(line, name, value)
-  for word in string.gmatch(line, '"' .. name .. '"%s*:%s*([^%s,}]+)') do
-    if string.find(word, '^%d+$') and word + 0 == value then
-      return true
-    end
-  end
-end
-
-local function wrong_line(line, fields)
-  local ok, head = pcall(cjson.decode, line)
-  if not (ok and type(head) == 'table' and string.find(line, '^%s*{') and is_strict(line)) then
-    return 'a record: a line of JSON with a type, a newline, the payload; at most 64 MiB'
-  elseif not is_name(head.type) then
-    return 'a record with a type, 1 to 128 of A-Z a-z 0-9 . _ : -', head
-  end
-  for _, field in ipairs(fields) do
-    local name, from, to = field[1], field[2], field[3]
-    local value = head[name]
-    if value ~= nil and not (type(value) == 'number' and value >= from and value <= to
-      and has_digits(line, name, value)) then
-      return string.format(from == to and 'as its %s %.0f' or 'as its %s a whole number from %.0f to %.0f', name,
-        from, to), head
-    end
-  end
-  return nil, head
-end
-local HEADERS_MAX = 4096 -- bytes of JSON
-
-local function wrong_headers(line, head)
-  local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
-  if head.headers == nil then
-    return nil
-  elseif type(head.headers) ~= 'table' then
-    return what
-  end
-  for name, value in pairs(head.headers) do
-    if type(name) ~= 'string' or type(value) ~= 'string' then
-      return what
-    end
-  end
-  local bare = string.gsub(line, '\\.', '..')
-  bare = string.gsub(bare, '"[^"]*"', function(text)
-    return (string.gsub(text, '[{}]', '.')) -- brackets in texts do not count
-  end)
-  local found = false
-  for object in string.gmatch(bare, '"headers"%s*:%s*(%b{})') do
-    found = true
-    if #object > HEADERS_MAX then
-      return what
-    end
-  end
-  return not found and what or nil -- an empty list
-end
   local function must(good, k, what)
     if not good then
       error(string.format('holdfast: %s: expected %s', k and 'job ' .. k or 'enqueue', what), 0)
     end
   end
   local lines = {} -- many jobs of a request have the same line
+  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+  local HEADERS_MAX = 4096 -- bytes of JSON
+  local function wrong_headers(line, head)
+    local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
+    if head.headers == nil then
+      return nil
+    elseif type(head.headers) ~= 'table' then
+      return what
+    end
+    for name, value in pairs(head.headers) do
+      if type(name) ~= 'string' or type(value) ~= 'string' then
+        return what
+      end
+    end
+    local bare = string.gsub(line, '\\.', '..')
+    bare = string.gsub(bare, '"[^"]*"', function(text)
+      return (string.gsub(text, '[{}]', '.')) -- brackets in texts do not count
+    end)
+    local found = false
+    for object in string.gmatch(bare, '"headers"%s*:%s*(%b{})') do
+      found = true
+      if #object > HEADERS_MAX then
+        return what
+      end
+    end
+    return not found and what or nil -- an empty list
+  end
+  local function is_name(text)
+    return type(text) == 'string' and #text <= 128 and string.find(text, '^[%w%._:%-]+$')
+  end
+  local RESERVED = {
+    { 'attempts', 'max_attempts is the limit' }, { 'start_by', 'start_within is the option' },
+    { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'unhandled' }, { 'died' },
+    { 'cron' }, { 'scheduled' }, { 'alone' },
+  }
+  local function reserved_field(head)
+    for _, field in ipairs(RESERVED) do
+      local name = field[1]
+      if head[name] ~= nil then
+        return 'no ' .. name .. ' in its record; ' .. (field[2] or 'Holdfast writes it')
+      end
+    end
+  end
+  local function one_of(...)
+    local words = { ... }
+    return function(value)
+      for _, word in ipairs(words) do
+        if value == word then
+          return true
+        end
+      end
+      return false, 'as its %s ' .. concat(words, ' or ')
+    end
+  end
+  local function a_time(value)
+    local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= DELAY_MAX
+    return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', DELAY_MAX)
+  end
+  local function is_key(value)
+    return type(value) == 'string' and #value >= 1 and #value <= 256, 'as its %s a text of 1 to 256 bytes'
+  end
+  local function is_type(value)
+    return is_name(value), 'as its %s a type, 1 to 128 of A-Z a-z 0-9 . _ : -'
+  end
+  local function is_one(value)
+    return value == 1, 'as its %s 1'
+  end
+  local OPTIONS = {
+    { 'priority', one_of('high', 'low') }, { 'start_within', a_time }, { 'expired', one_of('dead') },
+    { 'unique', is_key },
+    { 'unique_until', one_of('start', 'done') },
+    { 'unique_for', a_time },
+    { 'on_conflict', one_of('replace', 'next', 'cancel') },
+    { 'debounce', a_time },
+    { 'max_wait', a_time },
+    { 'throttle', a_time },
+    { 'on_dead', is_type },
+    { 'awaited', is_one },
+    { 'replace_dead', is_one },
+  }
+  local function wrong_together(head)
+    local debounce, throttle, others = head.debounce, head.throttle, head.unique_until or head.unique_for
+      or head.on_conflict
+    if not head.unique and (others or debounce or throttle) then
+      return 'unique', 'a unique key for its other options'
+    elseif (debounce and 1 or 0) ~= (head.max_wait and 1 or 0) then
+      return 'max_wait', 'debounce and max_wait, or neither'
+    elseif debounce and (others or throttle) then
+      return 'debounce', 'no unique_until, unique_for, on_conflict and throttle with debounce'
+    elseif throttle and (head.unique_for or head.on_conflict and head.on_conflict ~= 'next') then
+      return 'throttle', 'no unique_for, and no on_conflict but next, with throttle'
+    end
+  end
+  local function wrong_option(head, optional)
+    for _, option in ipairs(OPTIONS) do
+      local name, value = option[1], head[option[1]]
+      if value ~= nil and not optional then
+        return name, 'no ' .. name .. ' in its record: the script enqueue_with takes such jobs'
+      end
+      local good, expected = true, nil
+      if value ~= nil then
+        good, expected = option[2](value)
+      end
+      if not good then
+        return name, string.format(expected, name)
+      end
+    end
+    return wrong_together(head)
+  end
+  local WHOLE = {
+    { 'v', 1, 1 }, { 'created', 0, TIME_MAX }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
+    { 'keep', 1, DELAY_MAX },
+  }
+  local function is_number(word)
+    local whole, rest = string.match(word, '^%-?(%d+)(.*)$')
+    if not whole or string.find(whole, '^0%d') then
+      return false
+    elseif rest == '' then
+      return #whole < 19 or #whole == 19 and whole <= '9223372036854775807'
+    end
+    return math.abs(tonumber(word) or math.huge) < math.huge and (string.find(rest, '^%.%d+$')
+      or string.find(rest, '^[eE][+-]?%d+$') or string.find(rest, '^%.%d+[eE][+-]?%d+$'))
+  end
+  local UTF8 = {
+    '[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '[\225-\236\238\239][\128-\191][\128-\191]',
+    '\237[\128-\159][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]',
+    '[\241-\243][\128-\191][\128-\191][\128-\191]', '\244[\128-\143][\128-\191][\128-\191]',
+  }
+  local function is_utf8(text)
+    for k = 1, string.find(text, '[\128-\255]') and #UTF8 or 0 do
+      text = string.gsub(text, UTF8[k], ' ') -- what is left and right of it does not come together
+    end
+    return not string.find(text, '[\128-\255]')
+  end
+  local function is_strict(line)
+    local bare = string.gsub(line, '\\.', '')
+    for text in string.gmatch(bare, '"[^"]*"') do
+      if string.find(text, '[%z\1-\31]') then
+        return false
+      end
+    end
+    for word in string.gmatch(string.gsub(bare, '"[^"]*"', ''), '[^%s%[%]{}:,]+') do
+      if word ~= 'true' and word ~= 'false' and word ~= 'null' and not is_number(word) then
+        return false
+      end
+    end
+    return is_utf8(line)
+  end
+  local function has_digits(line, name, value)
+    for word in string.gmatch(line, '"' .. name .. '"%s*:%s*([^%s,}]+)') do
+      if string.find(word, '^%d+$') and word + 0 == value then
+        return true
+      end
+    end
+  end
+  local function wrong_line(line, fields)
+    local ok, head = pcall(cjson.decode, line)
+    if not (ok and type(head) == 'table' and string.find(line, '^%s*{') and is_strict(line)) then
+      return 'a record: a line of JSON with a type, a newline, the payload; at most 64 MiB'
+    elseif not is_name(head.type) then
+      return 'a record with a type, 1 to 128 of A-Z a-z 0-9 . _ : -', head
+    end
+    for _, field in ipairs(fields) do
+      local name, from, to = field[1], field[2], field[3]
+      local value = head[name]
+      if value ~= nil and not (type(value) == 'number' and value >= from and value <= to
+        and has_digits(line, name, value)) then
+        return string.format(from == to and 'as its %s %.0f' or 'as its %s a whole number from %.0f to %.0f', name,
+          from, to), head
+      end
+    end
+    return nil, head
+  end
   local function wrong_record(text)
     local line = #text <= 67108864 and string.match(text, '^({[^\n]*})\r?\n') or ''
     if lines[line] == nil then
@@ -270,9 +222,21 @@ end
     end
     return lines[line]
   end
+  local function is_queue_prefix(prefix)
+    local ns, tag = string.match(prefix, '^([^{}]+):{([^{}]+)}:$')
+    return ns and is_name(ns) and is_name(string.match(tag, '^(.+)/%d+%-%d+$') or tag)
+  end
   must(is_queue_prefix(P), nil, 'the key hf:{QUEUE}:, with the name of a queue, 1 to 128 of A-Z a-z 0-9 . _ : -')
   must(n >= 1 and n <= 10000 and (#args - 5) % 3 < 2, nil, 'id, due, record of 1 to 10000 jobs')
   must(args[1] == '' or is_name(args[1]), nil, 'a producer, 1 to 128 of A-Z a-z 0-9 . _ : -')
+  local function digits(text, most)
+    local value = string.find(text, '^%d+$') and tonumber(text)
+    if not value or value > most then
+      error(string.format('holdfast: expected a number from 0 to %.0f, found %s', most,
+        string.gsub(string.sub(text, 1, 32), '%c', '?')), 0)
+    end
+    return value
+  end
   digits(args[2], 2 ^ 53)
   digits(args[3], TIME_MAX)
   must(digits(args[4], DELAY_MAX) > 0 or args[1] == '', nil, 'to remember a number for 1 ms or more')
@@ -288,7 +252,7 @@ end
 end
 local SPAN = 32
 local SEEN, highest, bits = P .. 'seen:' .. ARGV[1], ARGV[2], '1'
-local words = call('MGET', SEEN, P .. 'ended:', P) -- P: lib/guard.lua
+local words = call('MGET', SEEN, P .. 'ended:', P) -- P: steps/guard.lua
 if words[1] and ARGV[1] ~= '' then
   local known, mask = string.match(words[1], '^(%d+):(-?%d+)$')
   local age = known - ARGV[2]
@@ -307,18 +271,23 @@ end
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
   return { LATE, now }
 end
+local META = P .. 'meta'
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
 local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 if uses and string.find(uses, 's', 1, true) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
 local codes
+local SCHEDULE = P .. 'schedule'
+local DEAD = P .. 'dead'
+local RUNNING = P .. 'running'
 local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, '[lu]'), nil
 if beside then
   local high, low, parked = SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked'
   others = not string.find(uses, 'l', 1, true) and { parked }
     or string.find(uses, 'u', 1, true) and { high, low, parked } or { high, low }
 end
+local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
 if sets > 0 or beside then
   local ids, set, code = {}, SCHEDULE, EXISTS
   for k = 1, n do
@@ -348,330 +317,282 @@ if sets > 0 or beside then
     end
   end
 end
+local JOBS = P .. 'jobs'
+local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 if codes and uses and string.find(uses, 'x', 1, true) then
-local WAKE = P .. 'wake'
-
-local function open_writes()
-  call('ZREM', WAKE, '')
-end
-local EXPIRES = P .. 'expires'
-
-local function is_late(id)
-  local by = call('ZSCORE', EXPIRES, id)
-  return by and by + 0 <= now
-end
-
-local function head_of(record)
-  local nl = string.find(record, '\n', 1, true)
-  local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
-  return ok and type(head) == 'table' and head or nil
-end
-
-local function key_of(record)
-  record = record or ''
-  local line = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
-  local head = string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
-  if head and type(head.unique) == 'string' then
-    return head.unique, head
+  local waits = {} -- also for its later mentions, though a job that was parked may be late by then
+  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
-end
-local function has_marks(prefix)
-  return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
-    prefix .. 'checkpoint', prefix .. 'logs') > 0
-end
-
-local function leave(how, ids, set, locks, keys)
-  if #ids == 0 then
-    return
+  local function head_of(record)
+    local nl = string.find(record, '\n', 1, true)
+    local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
+    return ok and type(head) == 'table' and head or nil
   end
-  local from, marked = 1, has_marks(P)
-  local expiring = call('EXISTS', EXPIRES) == 1
-  local m = call('HMGET', META, 'uses', 'on_dead')
-  local uses = m[1]
-  local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
-if set then
-  call('ZREM', set, unpack(ids, from))
-end
-if keyed then
-local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
-local WAITS_FOR = -14 -- the code of a parked job
-
-local function free_keys(how, ids, from, keys)
-  if type(keys) ~= 'table' then
-    keys = {}
-    for k = from, #ids do
-      keys[k - from + 1] = key_of(call('HGET', JOBS, ids[k])) or ''
+  local function key_of(record)
+    record = record or ''
+    local line = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
+    local head = string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
+    if head and type(head.unique) == 'string' then
+      return head.unique, head
     end
   end
-  local plain, n, others = {}, 0, nil
-  for k, value in ipairs(call('HMGET', UNIQUE, unpack(keys))) do
-    if value == ids[from + k - 1] then
-      n = n + 1
-      plain[n] = keys[k]
-    elseif value then
-      others = others or {}
-      others[#others + 1] = k
+  local function has_marks(prefix)
+    return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
+      prefix .. 'checkpoint', prefix .. 'logs') > 0
+  end
+  local EXPIRES = P .. 'expires'
+  local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
+  local VOIDS = { cancelled = true, deleted = true, purged = true }
+  local function entry_of(value)
+    value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
+    local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+    return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
+  end
+  local function text_of(e)
+    if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
+      return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
     end
+    local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
+    return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
   end
-  if n > 0 then
-    call('HDEL', UNIQUE, unpack(plain))
+  local function with_start_by(record, by)
+    return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
   end
-  if others then
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
-end
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
-    end
-  end
-end
-
-local function with_start_by(record, by)
-  return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
-end
-
-local function entry_of(value)
-  value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
-  local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
-  return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
-end
-
-local function text_of(e)
-  if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
-    return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
-  end
-  local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
-  return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
-end
-
-local function keeps_of(head)
-  return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
-    or 'e'
-end
-
-local function window_of(head, from)
-  local length = tonumber(head.throttle or head.unique_for or 0) or 0
-  return length > 0 and from + length or 0
-end
-
-local function expire_parked(id, record, head, earliest)
-  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
-  if by and by > (head.start_by or 0) then
-    by = string.format('%.0f', by)
-    call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
-    call('ZADD', EXPIRES, by, id)
-    note_use('x', true)
-  end
-end
-
-local function unpark(key, e, least)
-  local id, record = e.parked, call('HGET', JOBS, e.parked) or ''
-  local head, due = head_of(record) or {}, tonumber(call('ZSCORE', PARKED, id) or now)
-  if (head.start_by or now + 1) > now then
-    expire_parked(id, record, head, math.max(due, least))
-  end
-  if due > now then
-    local high = tonumber(call('HGET', META, 'high') or 0)
-    due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
-  end
-  local home, from = level_of(head.priority), math.max(now, least)
-  if home ~= SCHEDULE then
-    note_use('l', true)
-  end
-  call('ZREM', PARKED, id)
-  call('ZREM', WINDOWS, key)
-  call('ZADD', home, string.format('%.0f', math.max(due, from)), id)
-  call('HSET', UNIQUE, key,
-    text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from),
-      first = head.debounce and e.first or 0 }))
-end
-
-local function free_key(key, e, voids)
-  local window = not voids and e.window > now and e.window or 0
-  if e.parked ~= '' then
-    unpark(key, e, window)
-  elseif window > 0 then
-    call('ZADD', WINDOWS, string.format('%.0f', window), key)
-  else
-    call('HDEL', UNIQUE, key)
-    if e.window > 0 then
-      call('ZREM', WINDOWS, key)
-    end
-  end
-end
-
-local VOIDS = { cancelled = true, deleted = true, purged = true }
-
-local function free_others(how, ids, from, keys, others)
-  local unparked, voids = false, VOIDS[how]
-  for _, k in ipairs(others) do
-    local id, key = ids[from + k - 1], keys[k]
-    local e = entry_of(call('HGET', UNIQUE, key)) or {}
-    if e.parked == id then
-      e.parked = ''
-      call('HSET', UNIQUE, key, text_of(e))
-    elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
-      unparked = unparked or e.parked ~= ''
-      free_key(key, e, voids)
-    end
-  end
-  return unparked
-end
-    return free_others(how, ids, from, keys, others)
-  end
-end
-  unparked = free_keys(how, ids, from, keyed)
-end
-if how ~= 'dead' then
-  call('HDEL', JOBS, unpack(ids, from))
-end
-if locks then
-  call('DEL', unpack(locks))
-end
-if marked then
-local CRASHES = P .. 'crashes'
-local CANCELS = P .. 'cancel'
-local WAITS = P .. 'waits'
-
-local function end_of(id, accepted)
-  return P .. 'ended:@' .. accepted .. ':' .. id
-end
-local TOLD_AS = { purged = 'deleted', trimmed = 'deleted', replaced = 'cancelled' }
-
-local function tell_end(id, note, how)
-  local accepted, clients = string.match(note, '^(%d+)(.*)$')
-  if not accepted then
-    return
-  end
-  call('SET', end_of(id, accepted), stamp .. ' ' .. (TOLD_AS[how] or how) .. clients, 'PX', '86400000')
-  for client in string.gmatch(clients, '[^%s*]+') do
-    call('RPUSH', P .. 'told:' .. client, id)
-    call('PEXPIRE', P .. 'told:' .. client, '60000')
-  end
-end
-local PROGRESS = P .. 'progress'
-local CHECKPOINTS = P .. 'checkpoint'
-local LOGS = P .. 'logs' -- and LOG: the lines themselves
-local LOG = P .. 'log:'
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
-    end
-  end
-end
-  for k, note in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
-    if note then
-      tell_end(ids[from + k - 1], note, how)
-    end
-  end
-  call('HDEL', CRASHES, unpack(ids, from))
-  call('HDEL', CANCELS, unpack(ids, from))
-  call('HDEL', WAITS, unpack(ids, from))
-  call('HDEL', PROGRESS, unpack(ids, from))
-  local gone = how ~= 'dead'
-  if gone then
-    call('HDEL', CHECKPOINTS, unpack(ids, from))
-    if call('HDEL', LOGS, unpack(ids, from)) > 0 then
-      for k = from, #ids do
-        if how == 'done' or how == 'cancelled' then -- those that follow it read its last lines (logs.lua)
-          call('PEXPIRE', LOG .. ids[k], '5000')
-        else
-          call('DEL', LOG .. ids[k])
-        end
+  local function note_use(letter, on)
+    local uses = call('HGET', META, 'uses') or ''
+    local others = string.gsub(uses, letter, '')
+    if on and others == uses then
+      call('HSET', META, 'uses', uses .. letter)
+    elseif not on and others ~= uses then
+      if others == '' then
+        call('HDEL', META, 'uses')
+      else
+        call('HSET', META, 'uses', others)
       end
     end
   end
-  note_use('m', has_marks(P))
-end
-if expiring then
-  call('ZREM', EXPIRES, unpack(ids, from))
-end
-if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then
-  local last = string.format('%d', math.max(60000, call('PTTL', P .. 'ended:')))
-  call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', last)
-  for k = from, #ids do
-    call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')
-  end
-end
-if how ~= 'dead' and how ~= 'trimmed' then
-  local n = #ids - from + 1
-  call('HINCRBY', META, how == 'purged' and 'deleted' or how, n == 1 and '1' or n)
-end
-  return m[2]
-end
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
-end
-
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-end
-
-local function first_due(uses)
-  local first
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
-    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
-    first = score and (not first or score < first) and score or first
-  end
-  return first
-end
-
-local function expire(ids, times)
-  local uses = call('HGET', META, 'uses') or ''
-  local keyed = string.find(uses, 'u', 1, true)
-  local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-  local places = string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }
-  places[#places + 1] = keyed and P .. 'parked' or nil
-  for _, set in ipairs(places) do
-    over[set], keys[set] = {}, {}
-    for k, score in ipairs(call('ZMSCORE', set, unpack(ids))) do
-      sets[k] = sets[k] or score and set
+  local function expire_parked(id, record, head, earliest)
+    local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+    if by and by > (head.start_by or 0) then
+      by = string.format('%.0f', by)
+      call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
+      call('ZADD', EXPIRES, by, id)
+      note_use('x', true)
     end
   end
-  for k, record in ipairs(call('HMGET', JOBS, unpack(ids))) do
-    local text, set = record or '', sets[k]
-    local line = string.sub(text, 1, (string.find(text, '\n', 1, true) or 0) - 1)
-    local by = tonumber(string.match(line, '"start_by":%s*(%d+)') or nil)
-    bytes = bytes + #text
-    if not set or by ~= times[k] + 0 then
-      strange[#strange + 1] = ids[k]
-    elseif string.find(line, '"expired":%s*"dead"') then
-      dying[#dying + 1] = { ids[k], set, record }
+  local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+  local function level_of(priority)
+    return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+  end
+  local function keeps_of(head)
+    return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
+      or 'e'
+  end
+  local function window_of(head, from)
+    local length = tonumber(head.throttle or head.unique_for or 0) or 0
+    return length > 0 and from + length or 0
+  end
+  local function unpark(key, e, least)
+    local id, record = e.parked, call('HGET', JOBS, e.parked) or ''
+    local head, due = head_of(record) or {}, tonumber(call('ZSCORE', PARKED, id) or now)
+    if (head.start_by or now + 1) > now then
+      expire_parked(id, record, head, math.max(due, least))
+    end
+    if due > now then
+      local high = tonumber(call('HGET', META, 'high') or 0)
+      due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+    end
+    local home, from = level_of(head.priority), math.max(now, least)
+    if home ~= SCHEDULE then
+      note_use('l', true)
+    end
+    call('ZREM', PARKED, id)
+    call('ZREM', WINDOWS, key)
+    call('ZADD', home, string.format('%.0f', math.max(due, from)), id)
+    call('HSET', UNIQUE, key,
+      text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from),
+        first = head.debounce and e.first or 0 }))
+  end
+  local function free_key(key, e, voids)
+    local window = not voids and e.window > now and e.window or 0
+    if e.parked ~= '' then
+      unpark(key, e, window)
+    elseif window > 0 then
+      call('ZADD', WINDOWS, string.format('%.0f', window), key)
     else
-      local n = #over[set] + 1
-      over[set][n], keys[set][n] = ids[k], keyed and (key_of(line) or '')
+      call('HDEL', UNIQUE, key)
+      if e.window > 0 then
+        call('ZREM', WINDOWS, key)
+      end
     end
   end
-  for set, members in pairs(over) do
-    leave('expired', members, set, nil, keyed and keys[set])
+  local function free_others(how, ids, from, keys, others)
+    local unparked, voids = false, VOIDS[how]
+    for _, k in ipairs(others) do
+      local id, key = ids[from + k - 1], keys[k]
+      local e = entry_of(call('HGET', UNIQUE, key)) or {}
+      if e.parked == id then
+        e.parked = ''
+        call('HSET', UNIQUE, key, text_of(e))
+      elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
+        unparked = unparked or e.parked ~= ''
+        free_key(key, e, voids)
+      end
+    end
+    return unparked
   end
-  if #strange > 0 then
-    call('ZREM', EXPIRES, unpack(strange))
+  local function free_keys(how, ids, from, keys)
+    if type(keys) ~= 'table' then
+      keys = {}
+      for k = from, #ids do
+        keys[k - from + 1] = key_of(call('HGET', JOBS, ids[k])) or ''
+      end
+    end
+    local plain, n, others = {}, 0, nil
+    for k, value in ipairs(call('HMGET', UNIQUE, unpack(keys))) do
+      if value == ids[from + k - 1] then
+        n = n + 1
+        plain[n] = keys[k]
+      elseif value then
+        others = others or {}
+        others[#others + 1] = k
+      end
+    end
+    if n > 0 then
+      call('HDEL', UNIQUE, unpack(plain))
+    end
+    if others then
+      return free_others(how, ids, from, keys, others)
+    end
   end
-  return dying, bytes
-end
-  local waits = {} -- also for its later mentions, though a job that was parked may be late by then
+  local WAITS = P .. 'waits'
+  local function end_of(id, accepted)
+    return P .. 'ended:@' .. accepted .. ':' .. id
+  end
+  local TOLD_AS = { purged = 'deleted', trimmed = 'deleted', replaced = 'cancelled' }
+  local function tell_end(id, note, how)
+    local accepted, clients = string.match(note, '^(%d+)(.*)$')
+    if not accepted then
+      return
+    end
+    call('SET', end_of(id, accepted), stamp .. ' ' .. (TOLD_AS[how] or how) .. clients, 'PX', '86400000')
+    for client in string.gmatch(clients, '[^%s*]+') do
+      call('RPUSH', P .. 'told:' .. client, id)
+      call('PEXPIRE', P .. 'told:' .. client, '60000')
+    end
+  end
+  local CRASHES = P .. 'crashes'
+  local CANCELS = P .. 'cancel'
+  local PROGRESS = P .. 'progress'
+  local CHECKPOINTS = P .. 'checkpoint'
+  local LOGS = P .. 'logs' -- and LOG: the lines themselves
+  local LOG = P .. 'log:'
+  local function leave(how, ids, set, locks, keys)
+    if #ids == 0 then
+      return
+    end
+    local from, marked = 1, has_marks(P)
+    local expiring = call('EXISTS', EXPIRES) == 1
+    local m = call('HMGET', META, 'uses', 'on_dead')
+    local uses = m[1]
+    local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
+    if set then
+      call('ZREM', set, unpack(ids, from))
+    end
+    if keyed then
+      unparked = free_keys(how, ids, from, keyed)
+    end
+    if how ~= 'dead' then
+      call('HDEL', JOBS, unpack(ids, from))
+    end
+    if locks then
+      call('DEL', unpack(locks))
+    end
+    if marked then
+      for k, note in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
+        if note then
+          tell_end(ids[from + k - 1], note, how)
+        end
+      end
+      call('HDEL', CRASHES, unpack(ids, from))
+      call('HDEL', CANCELS, unpack(ids, from))
+      call('HDEL', WAITS, unpack(ids, from))
+      call('HDEL', PROGRESS, unpack(ids, from))
+      local gone = how ~= 'dead'
+      if gone then
+        call('HDEL', CHECKPOINTS, unpack(ids, from))
+        if call('HDEL', LOGS, unpack(ids, from)) > 0 then
+          for k = from, #ids do
+            if how == 'done' or how == 'cancelled' then -- those that follow it read its last lines (logs.lua)
+              call('PEXPIRE', LOG .. ids[k], '5000')
+            else
+              call('DEL', LOG .. ids[k])
+            end
+          end
+        end
+      end
+      note_use('m', has_marks(P))
+    end
+    if expiring then
+      call('ZREM', EXPIRES, unpack(ids, from))
+    end
+    if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then
+      local last = string.format('%d', math.max(60000, call('PTTL', P .. 'ended:')))
+      call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', last)
+      for k = from, #ids do
+        call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')
+      end
+    end
+    if how ~= 'dead' and how ~= 'trimmed' then
+      local n = #ids - from + 1
+      call('HINCRBY', META, how == 'purged' and 'deleted' or how, n == 1 and '1' or n)
+    end
+    return m[2]
+  end
+  local function expire(ids, times)
+    local uses = call('HGET', META, 'uses') or ''
+    local keyed = string.find(uses, 'u', 1, true)
+    local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
+    local places = string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }
+    places[#places + 1] = keyed and P .. 'parked' or nil
+    for _, set in ipairs(places) do
+      over[set], keys[set] = {}, {}
+      for k, score in ipairs(call('ZMSCORE', set, unpack(ids))) do
+        sets[k] = sets[k] or score and set
+      end
+    end
+    for k, record in ipairs(call('HMGET', JOBS, unpack(ids))) do
+      local text, set = record or '', sets[k]
+      local line = string.sub(text, 1, (string.find(text, '\n', 1, true) or 0) - 1)
+      local by = tonumber(string.match(line, '"start_by":%s*(%d+)') or nil)
+      bytes = bytes + #text
+      if not set or by ~= times[k] + 0 then
+        strange[#strange + 1] = ids[k]
+      elseif string.find(line, '"expired":%s*"dead"') then
+        dying[#dying + 1] = { ids[k], set, record }
+      else
+        local n = #over[set] + 1
+        over[set][n], keys[set][n] = ids[k], keyed and (key_of(line) or '')
+      end
+    end
+    for set, members in pairs(over) do
+      leave('expired', members, set, nil, keyed and keys[set])
+    end
+    if #strange > 0 then
+      call('ZREM', EXPIRES, unpack(strange))
+    end
+    return dying, bytes
+  end
+  local function is_late(id)
+    local by = call('ZSCORE', EXPIRES, id)
+    return by and by + 0 <= now
+  end
+  local WAKE = P .. 'wake'
+  local function open_writes()
+    call('ZREM', WAKE, '')
+  end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
     if codes[k] == EXISTS and not waits[id] and not is_late(id) then
@@ -692,31 +613,31 @@ for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
   local known = codes and codes[k]
-if not known and (taken or id <= last) then -- while ids rise none is named twice
-  if not taken then
-    taken = {}
-    for j = 1, 2 * new, 2 do
-      taken[records[j]] = true
+  if not known and (taken or id <= last) then -- while ids rise none is named twice
+    if not taken then
+      taken = {}
+      for j = 1, 2 * new, 2 do
+        taken[records[j]] = true
+      end
     end
+    known = taken[id]
+    if known then
+      codes = codes or {}
+      codes[k] = EXISTS
+    end
+    taken[id] = true
   end
-  known = taken[id]
-  if known then
-    codes = codes or {}
-    codes[k] = EXISTS
-  end
-  taken[id] = true
-end
   if not known then
-if due == '0' then
-  due, soonest = stamp, now
-else
-  local at = due + 0
-  if at <= 0 then
-    at = now + math.max(0, -at - ARGV[5])
-    due = at
-  end
-  soonest = math.min(soonest, math.max(at, now))
-end
+    if due == '0' then
+      due, soonest = stamp, now
+    else
+      local at = due + 0
+      if at <= 0 then
+        at = now + math.max(0, -at - ARGV[5])
+        due = at
+      end
+      soonest = math.min(soonest, math.max(at, now))
+    end
     local j = 2 * new + 1
     records[j], records[j + 1] = id, record
     times[j], times[j + 1] = due, id
@@ -738,61 +659,42 @@ end
 
 if now < high then
   call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
-local WAKE = P .. 'wake'
-
-local function open_writes()
-  call('ZREM', WAKE, '')
-end
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
-end
-
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-end
-
-local function first_due(uses)
-  local first
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
-    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
-    first = score and (not first or score < first) and score or first
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
-  return first
-end
-
-local function heed_clock(high, slices)
-  if now >= high and now <= high + HIGH_MS then
-    return high
+  local WAKE = P .. 'wake'
+  local heeded
+  local function open_writes()
+    call('ZREM', WAKE, '')
   end
-  local to = high + HIGH_MS
-  open_writes()
-  for _ = 1, slices or 1 do
-    local moved = 0
-    for _, set in ipairs(now < high and levels() or {}) do
-      local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-        'LIMIT', 0, STEP_BACK_JOBS - moved)
-      for i = 1, #jobs, 2 do
-        call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+  local function heed_clock(high, slices)
+    if now >= high and now <= high + HIGH_MS then
+      return high
+    end
+    local to = high + HIGH_MS
+    open_writes()
+    for _ = 1, slices or 1 do
+      local moved = 0
+      for _, set in ipairs(now < high and levels() or {}) do
+        local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
+          'LIMIT', 0, STEP_BACK_JOBS - moved)
+        for i = 1, #jobs, 2 do
+          call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+        end
+        moved = moved + #jobs / 2
       end
-      moved = moved + #jobs / 2
+      if moved < STEP_BACK_JOBS then
+        call('HSET', META, 'high', stamp)
+        return now
+      end
     end
-    if moved < STEP_BACK_JOBS then
-      call('HSET', META, 'high', stamp)
-      return now
-    end
+    return high -- there may be more
   end
-  return high -- there may be more
-end
-
-local heeded
-
-local function after_delay(due)
-  heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
-  local to = heeded + HIGH_MS
-  return now < heeded and due > now and due <= to and to + 1 or due
-end
+  local function after_delay(due)
+    heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
+    local to = heeded + HIGH_MS
+    return now < heeded and due > now and due <= to and to + 1 or due
+  end
   for j = 1, 2 * new, 2 do
     times[j] = times[j] ~= stamp and string.format('%d', after_delay(times[j] + 0)) or stamp
   end
@@ -808,57 +710,46 @@ if words[2] then -- how an earlier job of this id ended is no word on the new on
   end
 end
 if uses and string.find(uses, 'k', 1, true) then
-local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
+  local function note_use(letter, on)
+    local uses = call('HGET', META, 'uses') or ''
+    local others = string.gsub(uses, letter, '')
+    if on and others == uses then
+      call('HSET', META, 'uses', uses .. letter)
+    elseif not on and others ~= uses then
+      if others == '' then
+        call('HDEL', META, 'uses')
+      else
+        call('HSET', META, 'uses', others)
+      end
     end
   end
-end
-
-local FORGET_MAX = 500
-
-local FORGET_MS = 20
-
-local function forget(ids)
-  local bytes = 0
-  for k = 1, #ids do
-    bytes = bytes + call('HSTRLEN', RESULTS, ids[k])
-  end
-  if #ids > 0 then
-    call('ZREM', DONE, unpack(ids))
-    call('ZREM', KEPT, unpack(ids))
-    call('HDEL', RESULTS, unpack(ids))
-    call('HINCRBY', RESULTS, '', -bytes)
-    if call('EXISTS', DONE) == 0 then
-      call('DEL', RESULTS)
-      note_use('k', false)
+  local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
+  local function forget(ids)
+    local bytes = 0
+    for k = 1, #ids do
+      bytes = bytes + call('HSTRLEN', RESULTS, ids[k])
     end
-  end
-  return #ids
-end
-
-local function forget_kept(ids)
-  local kept = {}
-  for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
-    if ended then
-      kept[#kept + 1] = ids[k]
+    if #ids > 0 then
+      call('ZREM', DONE, unpack(ids))
+      call('ZREM', KEPT, unpack(ids))
+      call('HDEL', RESULTS, unpack(ids))
+      call('HINCRBY', RESULTS, '', -bytes)
+      if call('EXISTS', DONE) == 0 then
+        call('DEL', RESULTS)
+        note_use('k', false)
+      end
     end
+    return #ids
   end
-  return forget(kept)
-end
-
-local function forget_over(most)
-  return forget(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, most))
-end
+  local function forget_kept(ids)
+    local kept = {}
+    for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
+      if ended then
+        kept[#kept + 1] = ids[k]
+      end
+    end
+    return forget(kept)
+  end
   for from = 1, 2 * new, 4000 do
     local ids = {}
     for j = from, math.min(from + 3999, 2 * new), 2 do
@@ -877,20 +768,19 @@ end
 if new > 0 then
   call('HINCRBY', META, 'enqueued', new == 1 and '1' or new)
   if big then
-
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
+    local function note_use(letter, on)
+      local uses = call('HGET', META, 'uses') or ''
+      local others = string.gsub(uses, letter, '')
+      if on and others == uses then
+        call('HSET', META, 'uses', uses .. letter)
+      elseif not on and others ~= uses then
+        if others == '' then
+          call('HDEL', META, 'uses')
+        else
+          call('HSET', META, 'uses', others)
+        end
+      end
     end
-  end
-end
     note_use('b', true)
   end
 end
@@ -901,177 +791,141 @@ elseif now > high + HIGH_MS and new > 0 then
 end
 
 if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
-local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
-end
-
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-end
-
-local function first_due(uses)
-  local first
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
-    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
-    first = score and (not first or score < first) and score or first
+  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+  local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
-  return first
-end
-
-local function read_meta()
-  local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
-    'tokens_at', 'next_wake', 'fence', 'uses', 'high')
-  return {
-    paused = m[1] == '1', max_running = tonumber(m[2] or 0), rate = tonumber(m[3] or 0),
-    per = tonumber(m[4] or 0), tokens = tonumber(m[5] or false), tokens_at = tonumber(m[6] or 0),
-    next_wake = tonumber(m[7] or false), fence = tonumber(m[8] or 0), uses = m[9] or '',
-    high = tonumber(m[10] or 0),
-  }
-end
-local WAKE = P .. 'wake'
-
-local function open_writes()
-  call('ZREM', WAKE, '')
-end
-
-local function heed_clock(high, slices)
-  if now >= high and now <= high + HIGH_MS then
-    return high
+  local EXPIRES = P .. 'expires'
+  local WAKE = P .. 'wake'
+  local function open_writes()
+    call('ZREM', WAKE, '')
   end
-  local to = high + HIGH_MS
-  open_writes()
-  for _ = 1, slices or 1 do
-    local moved = 0
-    for _, set in ipairs(now < high and levels() or {}) do
-      local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-        'LIMIT', 0, STEP_BACK_JOBS - moved)
-      for i = 1, #jobs, 2 do
-        call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+  local function heed_clock(high, slices)
+    if now >= high and now <= high + HIGH_MS then
+      return high
+    end
+    local to = high + HIGH_MS
+    open_writes()
+    for _ = 1, slices or 1 do
+      local moved = 0
+      for _, set in ipairs(now < high and levels() or {}) do
+        local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
+          'LIMIT', 0, STEP_BACK_JOBS - moved)
+        for i = 1, #jobs, 2 do
+          call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+        end
+        moved = moved + #jobs / 2
       end
-      moved = moved + #jobs / 2
+      if moved < STEP_BACK_JOBS then
+        call('HSET', META, 'high', stamp)
+        return now
+      end
     end
-    if moved < STEP_BACK_JOBS then
-      call('HSET', META, 'high', stamp)
-      return now
+    return high -- there may be more
+  end
+  local function read_meta()
+    local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
+      'tokens_at', 'next_wake', 'fence', 'uses', 'high')
+    return {
+      paused = m[1] == '1', max_running = tonumber(m[2] or 0), rate = tonumber(m[3] or 0),
+      per = tonumber(m[4] or 0), tokens = tonumber(m[5] or false), tokens_at = tonumber(m[6] or 0),
+      next_wake = tonumber(m[7] or false), fence = tonumber(m[8] or 0), uses = m[9] or '',
+      high = tonumber(m[10] or 0),
+    }
+  end
+  local function first_due(uses)
+    local first
+    for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
+      local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
+      first = score and (not first or score < first) and score or first
     end
+    return first
   end
-  return high -- there may be more
-end
-
-local function tokens(m, back)
-  local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
-  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per
-    + (back or 0))
-end
-
-local function refund(m, unstarted)
-  if m.rate > 0 and unstarted > 0 then
-    m.tokens, m.tokens_at = tokens(m, unstarted), now
-    call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
+  local function tokens(m, back)
+    local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
+    return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per
+      + (back or 0))
   end
-  return m
-end
-
-local function next_token(m)
-  local have = m.rate > 0 and tokens(m) or 1
-  return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
-end
-
-local function free_places(m, free, slots)
-  if m.max_running > 0 or m.rate > 0 then
-    free = math.min(free, slots)
+  local function next_token(m)
+    local have = m.rate > 0 and tokens(m) or 1
+    return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
   end
-  if m.max_running > 0 then
-    free = math.min(free, m.max_running - call('ZCARD', RUNNING))
-  end
-  if m.rate > 0 then
-    m.tokens, m.tokens_at = tokens(m), now
-    free = math.min(free, floor(m.tokens))
-  end
-  return free
-end
-local EXPIRES = P .. 'expires'
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-
-local function next_taking(m, earliest)
-  if m.paused then
-    return nil
-  end
-  local at = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2] == '0' and earliest or nil
-  if m.max_running > 0 and call('ZCARD', RUNNING) >= m.max_running then
+  local function next_taking(m, earliest)
+    if m.paused then
+      return nil
+    end
+    local at = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2] == '0' and earliest or nil
+    if m.max_running > 0 and call('ZCARD', RUNNING) >= m.max_running then
+      return at
+    end
+    local head = first_due(m.uses)
+    if head then
+      local due = math.max(head, next_token(m))
+      due = due >= now + 1 and due or earliest
+      at = at and math.min(at, due) or due
+    end
     return at
   end
-  local head = first_due(m.uses)
-  if head then
-    local due = math.max(head, next_token(m))
-    due = due >= now + 1 and due or earliest
-    at = at and math.min(at, due) or due
+  local function next_tick()
+    local head = tonumber(call('ZRANGE', P .. 'cron_next', 0, 0, 'WITHSCORES')[2] or false)
+    if not head or head > now then
+      return head
+    end
+    local by = tonumber(call('HGET', META, 'cron_by') or 0)
+    return by <= now + 1000 and math.max(head, by) or head -- later only if this clock was set back
   end
-  return at
-end
-
-local function next_claim(m, earliest)
-  local at = next_taking(m, earliest)
-  if string.find(m.uses, 'x', 1, true) then
-    local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
-    at = by and at and math.min(at, by) or by or at
+  local function next_claim(m, earliest)
+    local at = next_taking(m, earliest)
+    if string.find(m.uses, 'x', 1, true) then
+      local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
+      at = by and at and math.min(at, by) or by or at
+    end
+    if not m.paused and string.find(m.uses, 'c', 1, true) then
+      local tick = next_tick()
+      at = tick and math.min(at or tick, tick) or at
+    end
+    return at
   end
-  if not m.paused and string.find(m.uses, 'c', 1, true) then
-
-local function next_tick()
-  local head = tonumber(call('ZRANGE', P .. 'cron_next', 0, 0, 'WITHSCORES')[2] or false)
-  if not head or head > now then
-    return head
+  local function wake(m, doubted, earliest)
+    m.high = heed_clock(m.high)
+    local at = next_claim(m, earliest or now)
+    at = at and math.min(TIME_MAX, math.max(floor(at), now))
+    local next_wake = m.next_wake
+    if not at then
+      if next_wake then
+        call('DEL', WAKE)
+        call('HDEL', META, 'next_wake')
+      end
+      next_wake = nil
+    elseif doubted or not next_wake or next_wake > at
+      or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+      local text = at <= now and stamp or string.format('%d', at)
+      call('ZADD', WAKE, at <= now and '0' or text, 'baton')
+      call('HSET', META, 'next_wake', text)
+      next_wake = at
+    end
+    m.next_wake = next_wake
+    return at or 0
   end
-  local by = tonumber(call('HGET', META, 'cron_by') or 0)
-  return by <= now + 1000 and math.max(head, by) or head -- later only if this clock was set back
-end
-    local tick = next_tick()
-    at = tick and math.min(at or tick, tick) or at
-  end
-  return at
-end
-
-local function wake(m, doubted, earliest)
-  m.high = heed_clock(m.high)
-  local at = next_claim(m, earliest or now)
-  at = at and math.min(TIME_MAX, math.max(floor(at), now))
-  local next_wake = m.next_wake
-if not at then
-  if next_wake then
-    call('DEL', WAKE)
-    call('HDEL', META, 'next_wake')
-  end
-  next_wake = nil
-elseif doubted or not next_wake or next_wake > at
-  or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
-  local text = at <= now and stamp or string.format('%d', at)
-  call('ZADD', WAKE, at <= now and '0' or text, 'baton')
-  call('HSET', META, 'next_wake', text)
-  next_wake = at
-end
-  m.next_wake = next_wake
-  return at or 0
-end
   wake(read_meta())
 else
   local at, doubted = soonest, false
-local WAKE = P .. 'wake'
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-if not at then
-  if next_wake then
-    call('DEL', WAKE)
-    call('HDEL', META, 'next_wake')
+  local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
+  if not at then
+    if next_wake then
+      local WAKE = P .. 'wake'
+      call('DEL', WAKE)
+      call('HDEL', META, 'next_wake')
+    end
+    next_wake = nil
+  elseif doubted or not next_wake or next_wake > at
+    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    local text = at <= now and stamp or string.format('%d', at)
+    local WAKE = P .. 'wake'
+    call('ZADD', WAKE, at <= now and '0' or text, 'baton')
+    call('HSET', META, 'next_wake', text)
+    next_wake = at
   end
-  next_wake = nil
-elseif doubted or not next_wake or next_wake > at
-  or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
-  local text = at <= now and stamp or string.format('%d', at)
-  call('ZADD', WAKE, at <= now and '0' or text, 'baton')
-  call('HSET', META, 'next_wake', text)
-  next_wake = at
-end
 end
 return { OK, now, 0, codes or {}, conflicts or awaited and {}, awaited }

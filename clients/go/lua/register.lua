@@ -7,22 +7,14 @@
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
 local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
-
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
 call('EXISTS', P, P .. '/')
-
 local function is_name(text)
   return type(text) == 'string' and #text <= 128 and string.find(text, '^[%w%._:%-]+$')
 end
-
-local function is_queue_prefix(prefix)
-  local ns, tag = string.match(prefix, '^([^{}]+):{([^{}]+)}:$')
-  return ns and is_name(ns) and is_name(string.match(tag, '^(.+)/%d+%-%d+$') or tag)
-end
-
 local function is_registry_prefix(prefix)
   local ns = string.match(prefix, '^([^{}]+):{/}:$')
   return ns and is_name(ns)

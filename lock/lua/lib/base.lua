@@ -11,13 +11,12 @@
 -- script that finds that it can be granted does so. A message in the inbox `in:<client>` only
 -- reports the grant sooner. A message in `in:<client>/held` says that the lock was taken away, or
 -- is asked back. Other keys: `fence`, the one counter of the tag, and `guard:<resource>`.
--- The first command reads two keys that never exist: see queue/lua/lib/guard.lua. Every
+-- The first command reads two keys that never exist: see queue/lua/steps/guard.lua. Every
 -- script answers {status, now, ...}: status is a number of error.h; now is TIME in ms. It reads and
 -- refuses first and writes last, because scripts do not roll back.
 
 local call, concat, floor, match = redis.call, table.concat, math.floor, string.match
 local OK, LOST, LATE, CANCEL, TAKEN, DEADLOCK, WAITING = 0, -2, -4, -5, -9, -10, -11
 local P = KEYS[1]
-call('EXISTS', P, P .. '/')
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
