@@ -25,10 +25,6 @@
 --            {LOST, now} (of several that it has some are gone: give them back first). Sent twice:
 --            the same.
 --- @step "steps/guard.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/ages.lua"
---- @include "lib/next_fence.lua"
 local LIMIT, HOLDS, FIRST, LOOK = -12, 256, 13, 100
 local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
 local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
@@ -61,12 +57,6 @@ local free = take_free(ARGV[FIRST])
 if free then
   return { OK, now, free }
 end
-
---- @include "lib/entry.lua"
---- @include "lib/line.lua"
---- @include "lib/lease.lua"
---- @include "lib/settle.lua"
---- @include "lib/wait.lua"
 
 -- Reads the clocks of all lines that were asked for; those that exist have a birth. The number is that of the
 -- youngest.

@@ -8,7 +8,6 @@
 --  returns  {OK, now, highest} | {LOST, now, highest}: a higher fence was seen, or the same one of
 --           another owner. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/open_writes.lua"
 local key, fence, owner = P .. 'guard:' .. ARGV[1], ARGV[2], ARGV[3]
 local highest, whose = match(call('GET', key) or '0 ', '^(%d+) (.*)$')
 

@@ -9,13 +9,6 @@
 --           asked) | {LATE, now}. Later grants have higher fences. Sent twice: the
 --           same; without a word the second may meet the next holder, so say whose.
 --- @step "steps/guard.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/inbox_ms.lua"
---- @include "lib/next_fence.lua"
---- @include "lib/line.lua"
---- @include "lib/holders.lua"
---- @include "lib/settle.lua"
 local known = answered(ARGV[4])
 if known then
   return known

@@ -8,10 +8,6 @@
 --           permits fence client names holds lease`; its end is by Redis's clock. since: when it was
 --           granted the lock or joined the line, ms.
 --- @step "steps/guard.lua"
---- @include "lib/entry.lua"
---- @include "lib/line.lua"
---- @include "lib/lease.lua"
---- @include "lib/holders.lua"
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
 local list = {}

@@ -13,7 +13,6 @@
 --            EXPIRED 2 (it is gone), NOT_OWNER 3 (and another owner has it). Sent twice:
 --            EXPIRED or NOT_OWNER; a downgrade: the same.
 --- @step "steps/guard.lua"
---- @include "lib/late.lua"
 local RELEASED, STILL_HELD, EXPIRED, NOT_OWNER = 0, 1, 2, 3
 local owner, hold = ARGV[1], ARGV[2]
 if came_late(ARGV[4]) then
@@ -44,11 +43,6 @@ end
 if not cell and not downgrade and leave_alone(ARGV[7]) then
   return { OK, now, RELEASED, 0 }
 end
-
---- @include "lib/open_writes.lua"
---- @include "lib/line.lua"
---- @include "lib/lease.lua"
---- @include "lib/settle.lua"
 
 local function not_ours(l)
   local taken = l.X > 0 or call('EXISTS', l.cell) == 1

@@ -17,14 +17,6 @@
 --            several clients (its number is the fence); else 0. After: in how many ms to ask again at
 --            the latest (acquire). Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/ages.lua"
---- @include "lib/entry.lua"
---- @include "lib/line.lua"
---- @include "lib/lease.lua"
---- @include "lib/settle.lua"
---- @include "lib/wait.lua"
 local FAULT = -40
 local byte, find, right, HOLDS = string.byte, string.find, string.sub, 49 -- '1', the third letter
 if came_late(ARGV[1]) then

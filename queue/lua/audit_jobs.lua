@@ -12,16 +12,6 @@
 --           jobs, until: the holders of locks of this slice, ms. Sent twice: the same; without a word repaired faults
 --           are not found again.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/answered.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/leave.lua"
---- @include "lib/bury.lua"
---- @include "lib/unique.lua"
---- @include "lib/record_line.lua"
---- @include "lib/audit.lua"
 local known = answered(ARGV[5])
 if known then
   return known

@@ -13,20 +13,6 @@
 --           ids there are. how: 0 by hand, 1 would be repaired, 2 repaired. Sent twice:
 --           repaired faults are not found again.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_wake.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/key_cancels.lua"
---- @include "lib/key_waits.lua"
---- @include "lib/key_marks.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/key_kept.lua"
---- @include "lib/answered.lua"
---- @include "lib/uses_now.lua"
---- @include "lib/unique_holder.lua"
---- @include "lib/wake.lua"
---- @include "lib/audit.lua"
 local known = answered(ARGV[5])
 if known then
   return known

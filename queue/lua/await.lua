@@ -12,10 +12,6 @@
 --  ARGV[6]  waits       1: the client waits; 0: it does not any more
 --  returns  as `job`. Sent twice: the same; an end that each client has read is forgotten after a minute.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/accepted_job.lua"
---- @include "lib/note_wait.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'

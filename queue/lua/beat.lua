@@ -6,8 +6,6 @@
 --  ARGV[3]  json    the heartbeat
 --  returns  {OK, now, watched}; watched: 1: somebody looks at runs (runs.lua). Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
 local alive, workers, heartbeat = digits(ARGV[2], DELAY_MAX), P .. 'workers', P .. 'worker:' .. ARGV[1]
 if alive == 0 then
   call('DEL', heartbeat)

@@ -14,20 +14,6 @@
 --            GONE.
 --            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
---- @include "lib/clamped.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/count.lua"
---- @include "lib/limits.lua"
---- @include "lib/wake.lua"
---- @include "lib/bury.lua"
---- @include "lib/cancelled.lua"
---- @include "lib/trim_dead.lua"
---- @include "lib/owned.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }
 end

@@ -10,17 +10,6 @@
 --           is taken over, unless its holder renews it; accepted: for `await`) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
 --           Sent twice: the same; without a word GONE if it was removed.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_unique.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/wake.lua"
---- @include "lib/leave.lua"
---- @include "lib/waits_in.lua"
---- @include "lib/expire_all.lua"
---- @include "lib/ask_to_cancel.lua"
---- @include "lib/note_wait.lua"
 local known = answered(ARGV[1])
 if known then
   return known

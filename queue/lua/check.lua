@@ -17,20 +17,6 @@
 --            (a key of another type) is left out: it is not empty, and has no reading; the answer is its
 --            error only if that is so of all. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/use.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/refresh_worker.lua"
---- @include "lib/key_handles.lua"
---- @include "lib/shortest_lease.lua"
---- @include "lib/readings.lua"
---- @include "lib/bounds.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/uses_now.lua"
---- @include "lib/keeping.lua"
---- @include "lib/wake.lua"
---- @include "lib/to_front.lua"
 local empty, checked, fault, shortest = 1, 0, nil, ARGV[4] + 0
 local divided, ticks, unknown, readings = {}, {}, {}, {}
 
@@ -66,14 +52,11 @@ local function check(i)
     forget_done(KEYS[i], #KEYS - i + 1)
   end
   if string.find(m.uses, 'u', 1, true) then
-    --- @include "lib/unique_windows.lua"
     end_windows(1000)
   end
   mend_uses(m, KEYS[i])
   to_front()
   if string.find(m.uses, 'c', 1, true) then
-    --- @include "lib/take_ticks.lua"
-    --- @include "lib/sweep_cron.lua"
     sweep_cron()
     ticks[i] = not m.paused and take_ticks() and 1 or 0
   end

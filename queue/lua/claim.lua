@@ -21,11 +21,6 @@
 --            ...}; each 0 if there is none. due: of all of them, or {due, ...} of each. Of more than
 --            32 jobs: {id, ...}, {record, ...}. Token: `worker:fence`. Sent twice: other jobs.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/bounds.lua"
---- @include "lib/high.lua"
---- @include "lib/max_bytes.lua"
 if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
@@ -37,7 +32,6 @@ local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta
 local marked = uses and string.find(uses, 'm', 1, true)
 local expires, late = uses and string.find(uses, 'x', 1, true), false
 if expires then
-  --- @include "lib/key_expires.lua"
   local by = call('ZRANGE', EXPIRES, '0', '0', 'WITHSCORES')[2]
   late = by and by + 0 <= now
 end
@@ -57,11 +51,6 @@ local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that came t
 -- 2. Look closer where a limit, a lease that is over, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
 if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or now < high then
-  --- @include "lib/read_meta.lua"
-  --- @include "lib/open_writes.lua"
-  --- @include "lib/take_over.lua"
-  --- @include "lib/limits.lua"
-  --- @include "lib/heed_clock.lua"
   --- @step "steps/sharded.lua"
   if uses and string.find(uses, '[^bcefklmnprux]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
@@ -71,7 +60,6 @@ if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or n
   doubted = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
   if late then
-    --- @include "lib/expire_all.lua"
     buried = {}
     max = expire_due(buried) and 0 or max -- it comes back at once, for the others
   end
@@ -102,7 +90,6 @@ for _ = 1, paused and 0 or 10 do
   end
   local set = SCHEDULE
   if levelled then
-    --- @include "lib/by_level.lua"
     if not plan or #plan == 0 then
       plan, beyond, turn = by_level(want, turn or (call('HGET', META, 'turn') or 0) + 0)
     end
@@ -113,7 +100,6 @@ for _ = 1, paused and 0 or 10 do
   local got = math.min(#ids, want)
   more = #ids > want or levelled and (beyond or #plan > 0) or false
   if uses and string.find(uses, 'b', 1, true) then -- large records: no more than there is room for
-    --- @include "lib/that_fit.lua"
     local fit = that_fit(ids, got, MAX_BYTES - bytes, n == 0)
     if fit < got then
       got, more, bytes = fit, true, MAX_BYTES + 1 -- no further round
@@ -131,7 +117,6 @@ for _ = 1, paused and 0 or 10 do
     score = call('ZSCORE', set, ids[1]) -- mostly that of them all
     local together = call('ZCOUNT', set, score, score)
     if together < got then
-      --- @include "lib/dues_of.lua"
       scores = dues_of(set, ids, got, score, together)
     end
     call('ZREMRANGEBYRANK', set, '0', got - 1)
@@ -173,7 +158,6 @@ for _ = 1, paused and 0 or 10 do
   end
   -- Put the others where they belong.
   if odd then
-    --- @include "lib/wait_for_lock.lua"
     for k in pairs(odd) do
       if found[k] then
         wait_for_lock(set, ids[k], lease)
@@ -200,7 +184,6 @@ end
 if n > 0 then
   local words = taken
   if dues then
-    --- @include "lib/with_dues.lua"
     words = with_dues(taken, dues, n)
   end
   words[0] = ARGV[2] .. ' ' .. fence .. (dues and '' or ' =' .. due)
@@ -219,12 +202,10 @@ if n > 0 then
   end
 end
 if expires and n > 0 then -- they have started
-  --- @include "lib/key_expires.lua"
   call('ZREM', EXPIRES, unpack(taken, 1, n))
 end
 -- 6. Tell the worker of crashes and of buried jobs.
 if marked and n > 0 then
-  --- @include "lib/crashes.lua"
   answer[6] = crashes_of_all(taken, n, over)
 end
 if buried and #buried > 0 then
@@ -232,25 +213,20 @@ if buried and #buried > 0 then
 end
 -- 7. Note that the worker is alive.
 if ARGV[6] ~= '0' then
-  --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 -- 8. Tell the worker of ticks that are due.
 if m and not paused and string.find(m.uses, 'c', 1, true) then
-  --- @include "lib/told_ticks.lua"
   ticks = told_ticks(worker)
 end
 -- 9. Follow the wake rule. Where no limit counts, the next claim is for the head.
 local at
 if m or n == 0 or more == nil or expires then
-  --- @include "lib/wake.lua"
-  --- @include "lib/open_writes.lua"
   open_writes()
   at = wake(m or read_meta(), doubted, n == 0 and not ended and now + wait or now)
 else
   local head
   if levelled and not more then
-    --- @include "lib/levels.lua"
     head = first_due(uses)
   else
     head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
@@ -262,7 +238,6 @@ end
 -- 10. Say whether more is left than all other workers could take.
 local left = 0
 if at > 0 and at <= now then
-  --- @include "lib/key_workers.lua"
   local limited = m and (m.max_running > 0 or m.rate > 0)
   local others = call('ZCOUNT', WORKERS, stamp, '+inf') - 1
   local due_now = others > 0 and not limited and call('ZCOUNT', SCHEDULE, '-inf', stamp) or 0

@@ -11,10 +11,6 @@
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted again.
---- @include "lib/base.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/broken_ms.lua"
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
@@ -42,9 +38,6 @@ repeat
 until held < to or run == from
 -- What `running` does not have was named before, or else is not as it should be.
 if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
-  --- @include "lib/owned.lua"
-  --- @include "lib/open_writes.lua"
-  --- @include "lib/count.lua"
   local jobs, i, left, places, lost, unsure = {}, 3, 0, nil, nil, nil
   for k = 1, n do
     while left <= 0 do
@@ -87,7 +80,6 @@ if not waits and uses and string.find(uses, 'l', 1, true) then
 end
 if unparked or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
   or uses and string.find(uses, 'n', 1, true) then
-  --- @include "lib/wake.lua"
   wake(read_meta())
 end
 return { OK, now, codes }

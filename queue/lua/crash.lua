@@ -13,24 +13,6 @@
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), IS_DEAD, LOST, GONE.
 --            Sent twice: LOST, and no crash is counted again.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
---- @include "lib/clamped.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/count.lua"
---- @include "lib/wake.lua"
---- @include "lib/put_back.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/alone.lua"
---- @include "lib/cancelled.lua"
---- @include "lib/run_over.lua"
---- @include "lib/bury.lua"
---- @include "lib/trim_dead.lua"
---- @include "lib/owned.lua"
---- @include "lib/count_crash.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }
 end

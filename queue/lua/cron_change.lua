@@ -9,13 +9,6 @@
 --  returns  {OK, now} | {GONE, now} (no such schedule) | {LATE, now}. Sent twice: the same; without a
 --           word GONE once it is removed.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/uses.lua"
---- @include "lib/wake.lua"
---- @include "lib/note_decided.lua"
 local known = answered(ARGV[1])
 if known then
   return known
@@ -28,7 +21,6 @@ if not value then
   return { GONE, now }
 end
 if what == 'run' then
-  --- @include "lib/enqueue_tick.lua"
   if state.ran ~= with and call('HEXISTS', JOBS, with) == 0 then -- not sent before: it may be done by now
     state.ran = with
     call('HSET', CRON_STATE, id, cjson.encode(state))

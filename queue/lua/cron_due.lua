@@ -6,9 +6,6 @@
 --  returns  {OK, now, id, next, definition, state, bytes, ...}, see lib/due_ticks.lua. Sent twice: the
 --           same, without those that were held.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/digits.lua"
---- @include "lib/due_ticks.lua"
 local answer, max = { OK, now }, digits(ARGV[1], 100)
 local m = call('HMGET', META, 'uses', 'paused')
 local uses = m[1]

@@ -6,9 +6,6 @@
 --  ARGV[3]  before   '' : to the last id; else up to before this one
 --  returns  {OK, now, cursor, id, ...}; cursor to ask for next, '0' at the end. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local page = call('HSCAN', CRON_STATE, ARGV[1], 'COUNT', 500) -- the definitions have payloads

@@ -13,15 +13,6 @@
 --           so already, or the file said that before. A schedule of a file ends 10 minutes after the last such request.
 --           Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/digits.lua"
---- @include "lib/options.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/uses.lua"
---- @include "lib/wake.lua"
---- @include "lib/note_decided.lua"
 local known = answered(ARGV[1])
 if known then
   return known

@@ -9,9 +9,6 @@
 --            worker's file names it, '': no file does; held 1: its ticks make no jobs, because no live
 --            worker's file names it. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/is_held.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local PAGE_BYTES, MAX_LINE = 1024 * 1024, 65536

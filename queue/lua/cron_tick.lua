@@ -14,14 +14,6 @@
 --            schedule: OK, LOST (nothing was changed), EXISTS (an id was not new, nothing was changed).
 --            Sent twice: LOST.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/bounds.lua"
---- @include "lib/late.lua"
---- @include "lib/wake.lua"
---- @include "lib/note_decided.lua"
---- @include "lib/is_late.lua"
---- @include "lib/enqueue_tick.lua"
 if came_late(ARGV[1]) then
   return { LATE, now }
 end
@@ -44,8 +36,6 @@ end
 local function overlap(how, id)
   local set = how ~= 'allow' and id and set_of(id)
   if set and how == 'cancel' then
-    --- @include "lib/ask_to_cancel.lua"
-    --- @include "lib/leave.lua"
     if set == RUNNING then
       ask_to_cancel(id)
     else

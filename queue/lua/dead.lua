@@ -11,8 +11,6 @@
 --  returns  {OK, now, more, {id, died, line}, ...}; more 0: there is nothing behind this page.
 --           Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local PAGE_BYTES = 1024 * 1024

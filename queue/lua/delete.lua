@@ -9,17 +9,6 @@
 --            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
 --            twice: the same; without a word GONE instead of OK.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_unique.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/wake.lua"
---- @include "lib/leave.lua"
---- @include "lib/waits_in.lua"
---- @include "lib/expire_all.lua"
---- @include "lib/keeping.lua"
 local known = answered(ARGV[1])
 if known then
   return known

@@ -11,20 +11,6 @@
 --           | {LATE, now}
 --           Sent twice: the same, and a delay begins with the second.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_unique.lua"
---- @include "lib/bounds.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/later.lua"
---- @include "lib/wake.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/head_of.lua"
---- @include "lib/uses.lua"
---- @include "lib/waits_in.lua"
---- @include "lib/expiry.lua"
---- @include "lib/expire_all.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local known = answered(ARGV[1])
 if known then

@@ -23,12 +23,6 @@
 --            DEAD. Of an id that is named twice the first counts. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
 --            changed, and its jobs belong to the queues with these tags.
---- @include "lib/base.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/bounds.lua"
---- @include "lib/slice.lua"
---- @include "lib/high.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', false

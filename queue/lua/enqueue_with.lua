@@ -27,12 +27,6 @@
 --            option: place, accepted (lib/end_of.lua) of the job that is there for it, 0: none. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
 --            changed, and its jobs belong to the queues with these tags.
---- @include "lib/base.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/bounds.lua"
---- @include "lib/slice.lua"
---- @include "lib/high.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', true
@@ -79,7 +73,6 @@ for k = 1, n do
 end
 --- @step "steps/refused.lua"
 if #replaced > 0 then
-  --- @include "lib/leave.lua"
   for i = 1, #replaced, 1000 do
     leave('deleted', { unpack(replaced, i, math.min(i + 999, #replaced)) }, DEAD)
   end

@@ -6,7 +6,6 @@
 --  returns  {OK, now, forgotten} | {LATE, now}; forgotten 0: it has been heard of again, or is
 --           not in the registry. Sent twice: 0.
 --- @step "steps/guard.lua"
---- @include "lib/late.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }
 end

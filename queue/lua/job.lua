@@ -20,8 +20,6 @@
 --           are of the job that was accepted at ARGV[3] (lib/end_of.lua). A job whose time is over is
 --           told as expired, or as dead, also while it still waits.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/accepted_job.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 return (accepted_job(ARGV[1], ARGV[2] == '1', uses, ARGV[3], ARGV[4] == '1'))

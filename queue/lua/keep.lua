@@ -12,18 +12,6 @@
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted again; nothing is kept anew.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
---- @include "lib/clamped.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/count.lua"
---- @include "lib/wake.lua"
---- @include "lib/leave.lua"
---- @include "lib/owned.lua"
---- @include "lib/keep.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }
 end

@@ -10,12 +10,6 @@
 --           says them, `0 0 0` for none: nothing is done if it said that before
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/digits.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/uses.lua"
---- @include "lib/wake.lua"
 local known = answered(ARGV[1])
 if known then
   return known

@@ -13,17 +13,6 @@
 --           line is the record's first line with its newline, '' if it has none. marks: as `job`
 --           answers, none if the queue has none.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/lease_left.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/has_marks.lua"
---- @include "lib/marks_of.lua"
---- @include "lib/time_of.lua"
---- @include "lib/levels.lua"
---- @include "lib/is_late.lua"
---- @include "lib/key_kept.lua"
---- @include "lib/is_before.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local PAGE_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])

@@ -9,10 +9,6 @@
 --           so many bytes came before the lines; more than was asked for: what lies in between is not kept. Sent
 --           twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
---- @include "lib/found_in.lua"
---- @include "lib/as_expired.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local id, first, from = ARGV[1], ARGV[2] + 0, ARGV[3] + 0

@@ -6,9 +6,6 @@
 --           the type of the job about its death, false: none; `*`: for all others. '': no job tells
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
 if came_late(ARGV[1]) then
   return { LATE, now }
 end

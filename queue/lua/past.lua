@@ -16,11 +16,6 @@
 -- was counted by a clock that was set since. It counts as this minute: nothing is lost, and no key is made that
 -- would end late, or has ended.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/names.lua"
---- @include "lib/digits.lua"
---- @include "lib/past.lua"
---- @include "lib/past_sample.lua"
 local SUM_MAX, TYPES_MAX, PARTS_MAX, BUCKETS, WORDS_MAX = 999999999999999, 64, 8, 46, 97
 local KNOWN_MS, LATE_MINUTES, FRESH_MS = 1200000, 12, 10000
 local worker, number, minute = ARGV[1], digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)

@@ -10,10 +10,6 @@
 --           `*`, '' for how the queue was, `!crashed` or `!lost`; {}: nothing happened, or it is not kept. Sent
 --           twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/digits.lua"
---- @include "lib/past.lua"
---- @include "lib/past_sample.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local prefix = PAST .. (ARGV[1] == '10' and 't' or '')

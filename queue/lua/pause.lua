@@ -5,11 +5,6 @@
 --  ARGV[2]  paused      1 or 0
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/uses.lua"
---- @include "lib/wake.lua"
 local known = answered(ARGV[1])
 if known then
   return known

@@ -4,9 +4,6 @@
 --  returns   {OK, now, {1 or 0, ...}}; 0 also for a queue whose keys cannot be read: a claim of
 --            it will say why. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/use.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake.lua"
 local ready = {}
 for i = 1, #KEYS do
   use(KEYS[i])

@@ -7,12 +7,6 @@
 --           the end
 --  returns  {OK, now}. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/digits.lua"
---- @include "lib/bounds.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/key_handles.lua"
---- @include "lib/open_writes.lua"
 local worker, alive = ARGV[1], digits(ARGV[2], DELAY_MAX)
 open_writes()
 if alive == 0 then

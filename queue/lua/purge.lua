@@ -10,16 +10,6 @@
 --           records are large. Sent twice, the second answers the number of the first, if no other
 --           slice came in between.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_unique.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/wake.lua"
---- @include "lib/leave.lua"
---- @include "lib/levels.lua"
---- @include "lib/keeping.lua"
---- @include "lib/expire_all.lua"
 if came_late(ARGV[1]) then
   return { LATE, now }
 end
@@ -52,7 +42,6 @@ for _, set in ipairs(sets) do
   end
   local ids = left > 0 and call('ZRANGE', set, first, first + left - 1) or {}
   if set ~= DONE and large then
-    --- @include "lib/that_fit.lua"
     local fit = that_fit(ids, #ids, room, n == 0) -- their records are read, for their unique keys
     ids, room = { unpack(ids, 1, fit) }, fit < #ids and 0 or room
   end

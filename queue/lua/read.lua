@@ -9,10 +9,6 @@
 --  returns   {OK, now, {clock, number, after}, ...} of each: the reading, 0: no lease runs, or the queue
 --            cannot be read; and in how many ms a lease may be over, 0: not known. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/use.lua"
---- @include "lib/readings.lua"
---- @include "lib/wake.lua"
 local boot, answer = ARGV[2] + 0, { OK, now }
 local function read(i)
   local reading, over = read_clock(ARGV[1], boot, ARGV[2 + i])

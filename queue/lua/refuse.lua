@@ -14,27 +14,6 @@
 --            a live worker of the queue has a handler for its type), IS_DEAD, LOST, GONE.
 --            Sent twice: LOST, and nothing changes.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
---- @include "lib/clamped.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/count.lua"
---- @include "lib/later.lua"
---- @include "lib/limits.lua"
---- @include "lib/wake.lua"
---- @include "lib/put_back.lua"
---- @include "lib/head_of.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/cancelled.lua"
---- @include "lib/run_over.lua"
---- @include "lib/bury.lua"
---- @include "lib/trim_dead.lua"
---- @include "lib/owned.lua"
---- @include "lib/has_handler.lua"
---- @include "lib/to_front.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }
 end

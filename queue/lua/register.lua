@@ -5,7 +5,6 @@
 --  ARGV[1]  name    the queue's, 1 to 128 of A-Z a-z 0-9 . _ : -
 --  returns  {OK, now}. Sent twice: the same. An error that begins with `ERR holdfast:` changes nothing.
 --- @step "steps/guard.lua"
---- @include "lib/names.lua"
 if not is_registry_prefix(P) then
   error('holdfast: register: expected the key hf:{/}:', 0)
 elseif not is_name(ARGV[1]) then

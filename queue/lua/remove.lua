@@ -17,23 +17,6 @@
 -- themselves stay, too: with seen:<producer> a request that is sent again is still known. So does the last
 -- fence: a queue that is used again gives no lower one, whatever Redis's clock does.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/key_handles.lua"
---- @include "lib/key_waits.lua"
---- @include "lib/key_wake.lua"
---- @include "lib/key_kept.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/key_unique.lua"
---- @include "lib/key_expires.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/key_cancels.lua"
---- @include "lib/key_marks.lua"
---- @include "lib/levels.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/past.lua"
 local known = answered(ARGV[1])
 if known then
   return known

@@ -13,11 +13,6 @@
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_cancels.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
 if came_late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
@@ -98,8 +93,6 @@ if highest > (known[1] or 0) + 0 then
   call('HSET', META, 'fence', string.format('%d', highest))
 end
 if told < #args then
-  --- @include "lib/told.lua"
-  --- @include "lib/uses.lua"
   for i = told + 1, #args, 3 do
     local k = args[i] + 0
     if not codes or codes[k] ~= LOST then
@@ -109,7 +102,6 @@ if told < #args then
   note_use('m', true)
 end
 if ARGV[4] ~= '0' then
-  --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[4] + 0, lease)
 end
 return { OK, now, codes }

@@ -13,20 +13,6 @@
 --            another job holds its unique key), -14 (it is parked). Sent twice: the same; without a
 --            word GONE where died is given.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
---- @include "lib/answered.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/later.lua"
---- @include "lib/wake.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/uses.lua"
---- @include "lib/waits_in.lua"
---- @include "lib/expiry.lua"
---- @include "lib/expire_all.lua"
---- @include "lib/unique_again.lua"
 local known = answered(ARGV[1])
 if known then
   return known

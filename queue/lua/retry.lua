@@ -11,24 +11,6 @@
 --            GONE.
 --            Sent twice: LOST, and nothing is counted again.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/bounds.lua"
---- @include "lib/digits.lua"
---- @include "lib/clamped.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/count.lua"
---- @include "lib/later.lua"
---- @include "lib/level_of.lua"
---- @include "lib/wake.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/alone.lua"
---- @include "lib/note_attempt.lua"
---- @include "lib/cancelled.lua"
---- @include "lib/run_over.lua"
---- @include "lib/owned.lua"
---- @include "lib/unique_back.lua"
 if came_late(ARGV[2]) then
   return { LATE, now }
 end

@@ -5,8 +5,6 @@
 --  returns  {OK, now, more, {id, entry}, ...}; more: 1: there are others, which a page had no room for. Sent twice:
 --           the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/runs.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local PAGE_BYTES, EVENTS = 262144, 20

@@ -7,11 +7,6 @@
 --           it was not divided because it has `jobs`, is `paused`, or has `limits` that no file
 --           said; else ''. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/late.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
 if came_late(ARGV[1]) then
   return { LATE, now }
 end

@@ -8,14 +8,6 @@
 --           claim that gave jobs (ms, 0 none), jobs that died within an hour, refused ones that wait}.
 --           What has expired and still waits counts as expired.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/time_of.lua"
---- @include "lib/levels.lua"
---- @include "lib/key_kept.lua"
---- @include "lib/key_expires.lua"
---- @include "lib/key_unique.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local ready, delayed, first, after = 0, 0, nil, nil

@@ -7,13 +7,6 @@
 --  ARGV[2]  number   of the claim
 --  returns  {OK, now, jobs released}. Sent twice, the second releases none.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/limits.lua"
---- @include "lib/wake.lua"
---- @include "lib/put_back.lua"
---- @include "lib/cancelled.lua"
 open_writes()
 local number, fence, jobs = string.match(
   call('GET', P .. 'last:' .. ARGV[1]) or '', '^(%S+) (%S+) (.*)$')

@@ -6,7 +6,6 @@
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same; with a word a queue that was registered in
 --           between stays.
 --- @step "steps/guard.lua"
---- @include "lib/answered.lua"
 local known = answered(ARGV[1])
 if known then
   return known

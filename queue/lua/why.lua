@@ -11,17 +11,6 @@
 --           kept and follows: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @step "steps/guard.lua"
---- @include "lib/keys.lua"
---- @include "lib/lease_left.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/key_cancels.lua"
---- @include "lib/time_of.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/limits.lua"
---- @include "lib/place_of.lua"
---- @include "lib/as_expired.lua"
---- @include "lib/follows.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 local id = ARGV[1]

@@ -1,5 +1,4 @@
 -- lease.lua - when leases begin and are over, by the clock of their line.
---- @include "lib/line.lua"
 
 local function fits(l, e)
   if l.X > 0 or call('EXISTS', l.cell) == 1 then

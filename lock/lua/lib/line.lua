@@ -4,8 +4,6 @@
 -- a clock of its own, in ms, that only counts on. A lease begins at Redis's time or at the line's
 -- clock, whichever is ahead. A client that wants the lock reads the line's clock; a reading moves the
 -- clock past all leases that began before. So readings prove that leases are over (lib/readings.lua).
---- @include "lib/entry.lua"
---- @include "lib/next_fence.lua"
 
 local lines = {}
 

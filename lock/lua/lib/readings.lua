@@ -1,5 +1,4 @@
 -- readings.lua - the readings of a line's clock, in the field `@<machine>` of its hash (lib/evidence.lua).
---- @include "lib/evidence.lua"
 
 -- What the caller shows counts if it was read of this line, not of an earlier one of its name: fences of a tag
 -- rise, so the number of such a reading is below this line's birth. It is written by keep().

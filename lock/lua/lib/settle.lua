@@ -1,9 +1,4 @@
 -- settle.lua - removes ended leases from a line, and grants from its head.
---- @include "lib/ages.lua"
---- @include "lib/inbox_ms.lua"
---- @include "lib/line.lua"
---- @include "lib/lease.lua"
---- @include "lib/readings.lua"
 
 local SWEEP = 1000 -- entries that one script looks at, at most
 

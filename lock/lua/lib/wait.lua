@@ -1,8 +1,5 @@
 -- wait.lua - the answer to a client that waits, or holds together with other clients of its owner:
 -- a reading of the line's clock, and when to ask again.
---- @include "lib/line.lua"
---- @include "lib/lease.lua"
---- @include "lib/readings.lua"
 
 -- Reads the clock of these lines together.
 local function read_clock(names)

@@ -1,8 +1,4 @@
 -- accepted_job.lua - the job of an id that was accepted at a time, which may have ended since.
---- @include "lib/one_job.lua"
---- @include "lib/end_of.lua"
---- @include "lib/key_kept.lua"
---- @include "lib/key_dead.lua"
 
 -- accepted: ms; '0': the one that is there. noted: its client has noted in `waits` that it waits for it. As the
 -- header of `job` says; and what END says of it.

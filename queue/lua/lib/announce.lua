@@ -1,10 +1,5 @@
 -- announce.lua - a job about a death. Its type is `on_dead` of the job that died; of one that does not
 -- say it, what `on_dead` of meta says for its type: there the file of a worker has put it.
---- @include "lib/keys.lua"
---- @include "lib/key_wake.lua"
---- @include "lib/broken_ms.lua"
---- @include "lib/keeping.lua"
---- @include "lib/count.lua"
 
 -- An id for the job about the death of this id: `<id>.dead`, or `<id>.dead.2` and so on where another job has
 -- that. It has room for a long one: its beginning and its SHA1.

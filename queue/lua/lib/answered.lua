@@ -1,6 +1,5 @@
 -- answered.lua - a request of an administrator that comes again, because its answer was lost, gets the
 -- first answer, and changes nothing more: not even what others have changed since.
---- @include "lib/late.lua"
 
 local time_limit, request
 

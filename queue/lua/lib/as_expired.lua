@@ -1,6 +1,4 @@
 -- as_expired.lua - how a job is shown that expired, while no worker has come yet to remove it.
---- @include "lib/key_expires.lua"
---- @include "lib/rewrite.lua"
 
 -- When it expired; and if it is going to be dead, its record as it will be then, else nil.
 local function as_expired(id, record)

@@ -1,9 +1,4 @@
 -- ask_to_cancel.lua - marks a run to cancel.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_cancels.lua"
---- @include "lib/uses.lua"
---- @include "lib/lease_left.lua"
 
 -- Marks the present run of a job to be cancelled. A lock that has ended names no run, and does not
 -- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.

@@ -4,11 +4,6 @@
 -- for, at one instant: so a queue in use gives no false findings, and no job is taken out of the
 -- hands of its holder. Their arguments and answers are
 -- the same.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/wake.lua"
 
 local phase, slice_from, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local findings, held_by, written = {}, {}, false

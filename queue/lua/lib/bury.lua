@@ -1,10 +1,4 @@
 -- bury.lua - jobs that die.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/note_attempt.lua"
---- @include "lib/leave.lua"
 
 -- To `dead`, out of `set`; nil: it is in none. ran: ms of the attempt of this worker that failed; nil: none
 -- did.
@@ -21,7 +15,6 @@ local function bury(set, id, record, reason, text, worker, ran)
   call('HSET', JOBS, id, record)
   call('ZADD', DEAD, stamp, id)
   if line.on_dead or files then
-    --- @include "lib/announce.lua"
     announce(id, line, files)
   end
 end

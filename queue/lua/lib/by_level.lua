@@ -2,7 +2,6 @@
 --
 -- A higher level comes first. But of every eight jobs that are handed out one is the oldest of all
 -- levels, so no job waits for ever. `turn` of meta counts the jobs across claims.
---- @include "lib/levels.lua"
 local TURN = 8
 
 -- Of so many places how many go to each set: the shares of the oldest jobs.

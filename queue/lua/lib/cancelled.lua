@@ -1,8 +1,4 @@
 -- cancelled.lua - ends a run with a request to cancel.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_cancels.lua"
---- @include "lib/leave.lua"
 
 local cancelling = call('EXISTS', CANCELS) == 1
 

@@ -1,5 +1,4 @@
 -- clamped.lua - numbers that holders say.
---- @include "lib/digits.lua"
 
 -- A number that a holder says of its job: `most` if it is more, 0 if it is below. A verdict that was
 -- refused for its delay would be sent again and again.

@@ -1,6 +1,4 @@
 -- count.lua - the counters of a queue.
---- @include "lib/keys.lua"
---- @include "lib/past.lua"
 
 -- The history has each crash and each late verdict at once, because no end of an attempt may follow for hours.
 local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }

@@ -1,9 +1,4 @@
 -- count_crash.lua - the crashes of a job: its holder died with it, or the process that ran it.
---- @include "lib/keys.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/key_marks.lua"
---- @include "lib/uses.lua"
---- @include "lib/date_of.lua"
 
 -- The number of crashes of a job, and their text.
 local function crashes_of(id)

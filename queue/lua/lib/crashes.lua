@@ -1,7 +1,4 @@
 -- crashes.lua - which jobs have run before: they were taken over, have crashes, or a checkpoint.
---- @include "lib/keys.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/key_marks.lua"
 
 -- Of the first n ids, of which the first `over` were taken over, those that have run: {id, how many crashes,
 -- checkpoint, ...}; 0 if none has.

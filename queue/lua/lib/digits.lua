@@ -1,5 +1,4 @@
 -- digits.lua - arguments that are numbers.
---- @include "lib/bounds.lua"
 
 -- An argument that is a number: digits, at most `most`. Anything else (nan, inf, 1e30, 0x10, 0.5) is
 -- refused; so a script reads its numbers before it writes anything.

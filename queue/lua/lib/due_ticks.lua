@@ -1,8 +1,4 @@
 -- due_ticks.lua - what a worker has to know to reckon due ticks.
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/is_held.lua"
 
 local ROOM = 65536 -- of what is told
 local BYTES = 8388608 -- of the definitions with their payloads: as many as one request of a worker has

@@ -3,7 +3,6 @@
 -- While the job waits or runs, `waits` says of it `<accepted> <client> ...`: when it was accepted, ms, and who
 -- waits; `*` is a client that has not come yet. Its exit turns this into END: `<ms> <how> <client> ...`. That
 -- lasts a day, and a minute when each of these clients has read it. No two jobs of one id have one `accepted`.
---- @include "lib/key_waits.lua"
 
 local function end_of(id, accepted)
   return P .. 'ended:@' .. accepted .. ':' .. id

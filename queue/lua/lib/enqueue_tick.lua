@@ -1,8 +1,4 @@
 -- enqueue_tick.lua - the jobs of schedules are accepted.
---- @include "lib/keys.lua"
---- @include "lib/high.lua"
---- @include "lib/level_of.lua"
---- @include "lib/slice.lua"
 
 -- The record of a job of a schedule: what its definition says of the job, and the tick (nil: none).
 local function record_of(value, id, tick)
@@ -25,7 +21,6 @@ local function accept(records, times)
   for k = 1, upto do
     local due = times[2 * k - 1]
     if due > now and now < high then
-      --- @include "lib/later.lua"
       due = after_delay(due)
     end
     heads[k], times[2 * k - 1] = options, due <= now and stamp or string.format('%d', due)
@@ -34,7 +29,6 @@ local function accept(records, times)
   --- @step "steps/put_jobs.lua"
   call('HINCRBY', META, 'enqueued', upto)
   if big and not (uses and string.find(uses, 'b', 1, true)) then
-    --- @include "lib/uses.lua"
     note_use('b', true)
   end
   if now > high + HIGH_MS then

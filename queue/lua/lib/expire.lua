@@ -1,9 +1,4 @@
 -- expire.lua - waiting jobs whose time is over leave.
---- @include "lib/keys.lua"
---- @include "lib/key_expires.lua"
---- @include "lib/key_of.lua"
---- @include "lib/leave.lua"
---- @include "lib/levels.lua"
 
 -- Of these ids in EXPIRES, with their scores, those that wait, or are parked, and whose record agrees leave. A
 -- parked one must not follow another of them: lib/expire_all.lua gives it first. Returns

@@ -1,9 +1,4 @@
 -- expire_all.lua - waiting jobs whose time is over, of which some have to die.
---- @include "lib/expire.lua"
---- @include "lib/put_away.lua"
---- @include "lib/count.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/that_fit.lua"
 
 -- A script takes slices of AT_ONCE until it has come to one of these bounds: it takes 1 to 2 ms. One that dies
 -- takes longer, because its record is written anew; and so do large records.

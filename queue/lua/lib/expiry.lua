@@ -1,8 +1,5 @@
 -- expiry.lua - when a waiting job expires. While a job waits for its first start, `start_by` in its
 -- record is that time, and the score of its id in EXPIRES. A job that has started never expires.
---- @include "lib/key_expires.lua"
---- @include "lib/bounds.lua"
---- @include "lib/with_start_by.lua"
 
 -- The time for a job with this `start_within` in its record, first due then; nil: it never expires.
 local function start_by(within, due)

@@ -1,5 +1,4 @@
 -- follows.lua - which job a parked one follows.
---- @include "lib/unique.lua"
 
 -- The id of the holder of its unique key; '' : it is not parked, or its key does not name it.
 local function job_before(place, id, record)

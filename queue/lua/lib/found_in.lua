@@ -1,7 +1,4 @@
 -- found_in.lua - the state of a job.
---- @include "lib/keys.lua"
---- @include "lib/waits_in.lua"
---- @include "lib/is_late.lua"
 
 -- `schedule` (of whatever level), `running`, `dead` or `parked`, and its score; nil: there is no such job.
 -- And the set in which it waits. `expired`: it waits or is parked, but its time is over.

@@ -1,5 +1,4 @@
 -- has_handler.lua - whether any live worker of the queue can handle a type.
---- @include "lib/live_said.lua"
 
 local handled_types = {} -- by type
 

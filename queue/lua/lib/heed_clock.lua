@@ -1,8 +1,4 @@
 -- heed_clock.lua - jobs that were ready before the clock was set back stay ready.
---- @include "lib/keys.lua"
---- @include "lib/high.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/levels.lua"
 
 local function heed_clock(high, slices)
   if now >= high and now <= high + HIGH_MS then

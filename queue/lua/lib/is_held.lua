@@ -1,8 +1,4 @@
 -- is_held.lua - whether a schedule of a file makes no jobs, because no live worker names it.
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/key_handles.lua"
---- @include "lib/live_said.lua"
 
 local asker_said
 

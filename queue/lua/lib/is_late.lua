@@ -1,5 +1,4 @@
 -- is_late.lua - whether a job has expired.
---- @include "lib/key_expires.lua"
 
 -- Whether the time of an id is over; then it is gone, though it may still wait.
 local function is_late(id)

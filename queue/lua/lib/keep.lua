@@ -1,5 +1,4 @@
 -- keep.lua - keeps jobs that are done.
---- @include "lib/keeping.lua"
 
 -- until_ms and words of each of these ids, at most 1,000.
 local function keep_done(ids, until_ms, words)

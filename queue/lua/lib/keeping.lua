@@ -3,8 +3,6 @@
 -- `done` has the time at which each ended, `kept` the time until which it is kept, `results` a line
 -- about it and its result. The field '' of `results` counts the bytes of all others: so it ends with
 -- them. All three end after the last job, also where no script comes any more.
---- @include "lib/key_kept.lua"
---- @include "lib/uses.lua"
 
 -- So many in a script, which takes 1 ms, beside as many as it keeps: what is beyond the bounds becomes less
 -- with each script that keeps some.

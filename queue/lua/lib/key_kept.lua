@@ -1,3 +1,2 @@
 -- key_kept.lua - the keys of done jobs that are kept.
---- @include "lib/keys.lua"
 local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'

@@ -1,3 +1,2 @@
 -- key_lock.lua - the prefix of the keys of jobs' locks.
---- @include "lib/keys.lua"
 local LOCK = P .. 'lock:'

@@ -1,5 +1,4 @@
 -- key_marks.lua - the keys of what runs leave beside their jobs.
---- @include "lib/keys.lua"
 local PROGRESS = P .. 'progress'
 local CHECKPOINTS = P .. 'checkpoint'
 local LOGS = P .. 'logs' -- and LOG: the lines themselves

@@ -1,5 +1,4 @@
 -- key_of.lua - the unique key that a record names.
---- @include "lib/head_of.lua"
 
 -- The key in the line of a record, and its fields; nil: it has none. Most lines are not decoded.
 local function key_of(record)

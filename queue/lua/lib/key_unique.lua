@@ -1,4 +1,3 @@
 -- key_unique.lua - the keys of unique jobs (lib/unique.lua).
---- @include "lib/keys.lua"
 local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
 local WAITS_FOR = -14 -- the code of a parked job

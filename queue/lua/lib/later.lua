@@ -1,5 +1,4 @@
 -- later.lua - delays, when the clock was set back.
---- @include "lib/heed_clock.lua"
 
 -- The time for a job whose delay begins now. It must not be taken for one that was due before the
 -- clock was set back. So those are moved first: 100,000 of them, in about 0.2 s. While there are more

@@ -1,6 +1,4 @@
 -- lease_left.lua - how long a lease lasts.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
 
 -- In ms, 0: it has no lock. A lock ends by the queue's clock, which is ahead while Redis's was set back.
 local function lease_left(id)

@@ -1,7 +1,4 @@
 -- leave.lua - the one door out, for all scripts but `complete`, which takes the step as it is.
---- @include "lib/keys.lua"
---- @include "lib/has_marks.lua"
---- @include "lib/key_expires.lua"
 
 -- These jobs end; steps/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
 -- `on_dead` of meta for lib/bury.lua.

@@ -1,5 +1,4 @@
 -- level_of.lua - where a job waits.
---- @include "lib/keys.lua"
 local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
 
 -- The set of the jobs with this `priority` in their record; any other value is normal.

@@ -1,7 +1,5 @@
 -- levels.lua - where jobs wait: `schedule` has those of the normal level, and each other level has a set
 -- of its own. They exist only while the letter `l` is in `uses`.
---- @include "lib/keys.lua"
---- @include "lib/level_of.lua"
 
 -- All of them, the highest level first.
 local function levels()

@@ -1,6 +1,4 @@
 -- live_said.lua - what the live workers of the queue have said of themselves (present).
---- @include "lib/key_workers.lua"
---- @include "lib/key_handles.lua"
 
 local all_said
 

@@ -1,5 +1,4 @@
 -- marks_of.lua - what runs have left beside a job, for those that look at it.
---- @include "lib/key_marks.lua"
 
 local function marks_of(id, token)
   local fence, progress = string.match(call('HGET', PROGRESS, id) or '', '^(%d+) (.*)$')

@@ -1,5 +1,4 @@
 -- next_tick.lua - when a worker should look at the schedules.
---- @include "lib/keys.lua"
 
 -- The time of the next tick; of one that is due and that a worker has taken, the time at which
 -- another worker should come for it. nil: there is none.

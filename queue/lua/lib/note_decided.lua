@@ -1,5 +1,4 @@
 -- note_decided.lua - until when ticks are decided on.
---- @include "lib/keys.lua"
 
 local STEP_BACK_MS = 10800000 -- if this clock is set back by more, ticks are reckoned anew
 

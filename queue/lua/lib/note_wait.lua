@@ -1,6 +1,4 @@
 -- note_wait.lua - a client waits for a job that is there.
---- @include "lib/end_of.lua"
---- @include "lib/uses.lua"
 local CLIENTS = 100 -- of one job; more of them ask again
 
 -- `accepted` of the job of this id; a new job gets the present time, or one that no earlier job of its id has.

@@ -1,12 +1,4 @@
 -- one_job.lua - a job as it is answered to a reader.
---- @include "lib/lease_left.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/marks_of.lua"
---- @include "lib/time_of.lua"
---- @include "lib/place_of.lua"
---- @include "lib/as_expired.lua"
---- @include "lib/follows.lua"
 
 -- How a job of this id ended, for one that is gone.
 local function how_it_ended(id)

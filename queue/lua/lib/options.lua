@@ -1,6 +1,4 @@
 -- options.lua - the options of a job that the script which accepts it acts on: fields of its record's line.
---- @include "lib/bounds.lua"
---- @include "lib/names.lua"
 
 local function one_of(...)
   local words = { ... }
@@ -79,6 +77,5 @@ local function wrong_option(head, optional)
       return name, string.format(expected, name)
     end
   end
-  --- @include "lib/unique_rules.lua"
   return wrong_together(head)
 end

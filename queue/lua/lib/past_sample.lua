@@ -1,7 +1,4 @@
 -- past_sample.lua - how a queue is now, for its history.
---- @include "lib/keys.lua"
---- @include "lib/key_dead.lua"
---- @include "lib/levels.lua"
 
 local function sample()
   local ready, delayed, oldest = 0, 0, 0

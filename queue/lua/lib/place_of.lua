@@ -1,6 +1,4 @@
 -- place_of.lua - where a job is, also one that is done and kept.
---- @include "lib/found_in.lua"
---- @include "lib/key_kept.lua"
 
 -- As found_in(), or `done` and when it ended; nil: there is none. Then until when it is kept, else 0; and
 -- the set in which it waits.

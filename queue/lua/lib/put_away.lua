@@ -1,5 +1,4 @@
 -- put_away.lua - jobs that a claim buries.
---- @include "lib/bury.lua"
 
 -- To `dead`; `buried` is the list that the claim answers.
 local function put_away(buried, set, id, record, reason, text)

@@ -1,9 +1,4 @@
 -- put_back.lua - jobs that wait again.
---- @include "lib/level_of.lua"
---- @include "lib/head_of.lua"
---- @include "lib/key_expires.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/unique_back.lua"
 
 -- To the set of its level. A job that has not started yet expires when it would have; one that has, never
 -- does. `uses` of meta tells whether there is anything to look for.

@@ -1,5 +1,4 @@
 -- read_meta.lua - the fields of `meta` for the wake rule and the limits.
---- @include "lib/keys.lua"
 
 local function read_meta()
   local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',

@@ -1,13 +1,6 @@
 -- readings.lua - which leases of a queue are over, by readings of its clock (lib/evidence.lua). Nothing else ends a
 -- lease. The clock is the field `clock` of meta; claims and renewals read it, and only readings move it. The hash
 -- `readings` has those of each machine, and in `#` the number of this clock.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/bounds.lua"
---- @include "lib/uses.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/evidence.lua"
 
 local READINGS_MS, JUDGED = 86400000, 1000
 

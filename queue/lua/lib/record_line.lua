@@ -1,7 +1,5 @@
 -- record_line.lua - whether every reader understands the line of a record: a worker buries a job whose line it
 -- cannot read.
---- @include "lib/bounds.lua"
---- @include "lib/names.lua"
 
 local UTF8 = {
   '[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '[\225-\236\238\239][\128-\191][\128-\191]',

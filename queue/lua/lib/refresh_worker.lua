@@ -1,7 +1,4 @@
 -- refresh_worker.lua - the lists of live workers and of leases.
---- @include "lib/key_workers.lua"
---- @include "lib/bounds.lua"
---- @include "lib/open_writes.lua"
 
 -- The list of lengths was lost: what is left of the longest lease that runs stands for it, until its worker checks.
 -- Without it a reading would be past leases that may run for longer.

@@ -1,5 +1,4 @@
 -- run_over.lua - a run is over, and its job goes back: its progress was that of the run.
---- @include "lib/key_marks.lua"
 
 local told_progress = call('EXISTS', PROGRESS) == 1
 

@@ -1,5 +1,4 @@
 -- shortest_lease.lua - the shortest lease that a job of a queue may have, ms.
---- @include "lib/key_workers.lua"
 
 local function shortest_lease()
   local shortest = math.huge

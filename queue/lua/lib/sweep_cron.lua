@@ -1,9 +1,4 @@
 -- sweep_cron.lua - schedules that need care now and then, at each check of a worker.
---- @include "lib/keys.lua"
---- @include "lib/key_cron.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/uses.lua"
---- @include "lib/note_decided.lua"
 
 -- A schedule of a file ends 10 minutes after the last live worker named it. If the end came while no
 -- worker was there to see it (more than a minute ago), or this clock was set, it has 10 minutes more:

@@ -1,16 +1,4 @@
 -- take_over.lua - jobs that dead holders left.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
---- @include "lib/key_workers.lua"
---- @include "lib/max_bytes.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/wait_for_lock.lua"
---- @include "lib/put_away.lua"
---- @include "lib/cancelled.lua"
---- @include "lib/run_over.lua"
---- @include "lib/count.lua"
---- @include "lib/rewrite.lua"
---- @include "lib/count_crash.lua"
 
 -- The names of workers that have not been heard of for a lease, the last ones, other than this one and those that a
 -- mark names already. One counts as alive for its lease and 15 s.

@@ -1,7 +1,4 @@
 -- take_ticks.lua - a worker is told that ticks are due.
---- @include "lib/keys.lua"
---- @include "lib/next_tick.lua"
---- @include "lib/open_writes.lua"
 
 -- Whether a tick is due that no other worker has taken. Then this one has a second to reckon what
 -- comes of it (cron_due, cron_tick). If it dies, another one comes.

@@ -1,5 +1,4 @@
 -- tell_end.lua - the clients that wait for a job that ends.
---- @include "lib/end_of.lua"
 local TOLD_AS = { purged = 'deleted', trimmed = 'deleted', replaced = 'cancelled' }
 
 -- note: what `waits` says of it. The end is there before they are told.

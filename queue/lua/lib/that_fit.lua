@@ -1,5 +1,4 @@
 -- that_fit.lua - records that are large.
---- @include "lib/keys.lua"
 
 -- How many of the first n ids have records that fit into so many bytes; at least one, if `first`.
 local function that_fit(ids, n, room, first)

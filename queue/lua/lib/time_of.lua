@@ -1,5 +1,4 @@
 -- time_of.lua - scores as times.
---- @include "lib/bounds.lua"
 
 -- A score as a time that can be answered; other hands may have written one that is none.
 local function time_of(score)

@@ -1,7 +1,6 @@
 -- to_front.lua - jobs that were refused. They wait, so that the same worker does not claim them again at once; then
 -- they go to the head of their level, where they were claimed from. At the end of what is due they would wait for a
 -- whole backlog, longer with each refusal.
---- @include "lib/levels.lua"
 
 -- Id -> the score with which it waits. One that has another score by now, or none, was claimed or moved meanwhile.
 local function refused_key()

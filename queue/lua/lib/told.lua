@@ -1,6 +1,5 @@
 -- told.lua - what a holder tells of its run: its progress, a checkpoint, lines of its log. The caller
 -- has checked the token. Anything may be told twice.
---- @include "lib/key_marks.lua"
 
 local LOG_BYTES, LOG_RUNS = 65536, 10 -- of one run, and the last so many
 

@@ -1,6 +1,4 @@
 -- told_ticks.lua - what a claim tells of due ticks, once.
---- @include "lib/take_ticks.lua"
---- @include "lib/due_ticks.lua"
 
 -- nil: none is due, or another worker was told.
 local function told_ticks(worker)

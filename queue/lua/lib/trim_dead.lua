@@ -1,7 +1,4 @@
 -- trim_dead.lua - the bounds of `dead`.
---- @include "lib/key_dead.lua"
---- @include "lib/bounds.lua"
---- @include "lib/leave.lua"
 
 -- Bounds `dead` by count and age, after this many jobs were added. It removes as many as were added,
 -- to keep the bound after each script, and some more, to reach a lowered bound soon.

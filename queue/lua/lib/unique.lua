@@ -9,14 +9,6 @@
 -- `windows` has the keys whose holders are gone before the end of their window, scored by that end.
 -- `parked` has the jobs that follow holders, scored by when they are due, at the earliest. A job frees
 -- a key only if the key names its id, so none frees what another one holds.
---- @include "lib/key_unique.lua"
---- @include "lib/bounds.lua"
---- @include "lib/key_expires.lua"
---- @include "lib/key_of.lua"
---- @include "lib/high.lua"
---- @include "lib/level_of.lua"
---- @include "lib/uses.lua"
---- @include "lib/with_start_by.lua"
 
 -- What `unique` says of a key; nil: it is free, or the text cannot be read.
 local function entry_of(value)

@@ -1,5 +1,4 @@
 -- unique_again.lua - dead jobs that run again.
---- @include "lib/unique_holder.lua"
 
 -- A dead job takes its unique key again. False: another one holds it.
 local function take_again(id, key, head)

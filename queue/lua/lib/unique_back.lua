@@ -1,6 +1,4 @@
 -- unique_back.lua - jobs that wait again.
---- @include "lib/unique_holder.lua"
---- @include "lib/leave.lua"
 
 -- A job that ran waits in `set` again, and is due then. One that freed its key when it started takes it
 -- again, if it is free. One that another job follows ends here: that one takes its place.

@@ -1,5 +1,4 @@
 -- unique_free.lua - keys of jobs that end, where more is to be done than to forget them.
---- @include "lib/unique.lua"
 
 -- The ends that free a key at once, whatever its window says and even if it is held until the job is done:
 -- a command asked for them.

@@ -1,10 +1,4 @@
 -- unique_holder.lua - who holds a key.
---- @include "lib/key_dead.lua"
---- @include "lib/unique.lua"
---- @include "lib/unique_left.lua"
---- @include "lib/count.lua"
---- @include "lib/expire_all.lua"
---- @include "lib/waits_in.lua"
 
 -- Where the holder is: EXISTS (it waits, in that set), RUNS, IS_DEAD; nil: it does not hold the key.
 local function holds(e)

@@ -1,6 +1,4 @@
 -- unique_left.lua - jobs that end free their keys.
---- @include "lib/key_unique.lua"
---- @include "lib/key_of.lua"
 
 -- keys: of each of these ids, '': it has none; no table: their records tell them. True: a parked job waits now.
 local function free_keys(how, ids, from, keys)
@@ -24,7 +22,6 @@ local function free_keys(how, ids, from, keys)
     call('HDEL', UNIQUE, unpack(plain))
   end
   if others then
-    --- @include "lib/unique_free.lua"
     return free_others(how, ids, from, keys, others)
   end
 end

@@ -1,5 +1,4 @@
 -- unique_start.lua - jobs that start free keys that are held until then.
---- @include "lib/unique.lua"
 
 -- Mostly there are none: to look for them takes little. True: a parked job waits now.
 local function free_at_start(ids, records, from, to)

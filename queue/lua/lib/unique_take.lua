@@ -1,11 +1,4 @@
 -- unique_take.lua - a job with a unique key meets the job that holds the key.
---- @include "lib/key_crashes.lua"
---- @include "lib/key_marks.lua"
---- @include "lib/keeping.lua"
---- @include "lib/expiry.lua"
---- @include "lib/later.lua"
---- @include "lib/unique_holder.lua"
---- @include "lib/ask_to_cancel.lua"
 
 -- What the answer says of each job that met another one: place, how, id, state. how: `skipped` and
 -- `replaced`: that job stands for it; `parked`: it waits for that job. state of that job: EXISTS (it

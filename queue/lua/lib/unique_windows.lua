@@ -1,5 +1,4 @@
 -- unique_windows.lua - windows of unique keys that are over.
---- @include "lib/key_unique.lua"
 
 -- Forgets windows that are over, at most so many.
 local function end_windows(most)

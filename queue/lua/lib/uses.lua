@@ -6,7 +6,6 @@
 -- unique key when it starts; e: leases are over by readings (lib/readings.lua). Without a letter no script
 -- reads the keys of its feature: one field instead of four, and no EXISTS. A worker that meets a letter it does
 -- not know leaves the queue alone.
---- @include "lib/keys.lua"
 
 local function note_use(letter, on)
   local uses = call('HGET', META, 'uses') or ''

@@ -1,6 +1,4 @@
 -- uses_now.lua - the letters of `uses` that a queue should have now.
---- @include "lib/uses.lua"
---- @include "lib/has_marks.lua"
 
 -- By `meta` and the keys of the queue with this prefix: a letter, and whether it uses that. `b` is not
 -- among them, because only the records tell it. A running job may wait again, at its level and until it

@@ -1,6 +1,4 @@
 -- wait_for_lock.lua - jobs whose locks are held elsewhere.
---- @include "lib/keys.lua"
---- @include "lib/key_lock.lua"
 
 -- Held elsewhere: it waits in its set for the end of that lock.
 local function wait_for_lock(set, id, lease)

@@ -1,5 +1,4 @@
 -- waits_in.lua - whether a job waits.
---- @include "lib/levels.lua"
 
 -- The set in which this id waits, and its score there; nil: it does not wait.
 local function waits_in(id)

@@ -1,13 +1,5 @@
 -- wake.lua - the end of a script that does not know when the next claim could succeed: it looks, and
 -- follows the wake rule.
---- @include "lib/bounds.lua"
---- @include "lib/levels.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/heed_clock.lua"
---- @include "lib/limits.lua"
---- @include "lib/key_wake.lua"
---- @include "lib/key_expires.lua"
---- @include "lib/broken_ms.lua"
 
 -- The earliest time at which a claim could take a job; nil: not by time alone. `earliest`: for what has come by
 -- now, as a job whose lease is over.
@@ -36,7 +28,6 @@ local function next_claim(m, earliest)
     at = by and at and math.min(at, by) or by or at
   end
   if not m.paused and string.find(m.uses, 'c', 1, true) then
-    --- @include "lib/next_tick.lua"
     local tick = next_tick()
     at = tick and math.min(at or tick, tick) or at
   end

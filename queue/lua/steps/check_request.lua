@@ -4,11 +4,6 @@
 -- changes nothing. The library has checked what it sends. To look at each character of each id costs a
 -- fifth of a large request.
 if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
-  --- @include "lib/digits.lua"
-  --- @include "lib/names.lua"
-  --- @include "lib/options.lua"
-  --- @include "lib/record_line.lua"
-  --- @include "lib/headers.lua"
   local function must(good, k, what)
     if not good then
       error(string.format('holdfast: %s: expected %s', k and 'job ' .. k or 'enqueue', what), 0)

@@ -4,9 +4,6 @@
 -- n, m, and buried, which it may make. If other jobs may wait now, also at a level that had none, it gives more,
 -- nil, and wait, 0: this worker comes back at once. All of this stands in one block, because Redis keeps each copy
 -- of what it includes.
---- @include "lib/unique_start.lua"
---- @include "lib/put_away.lua"
---- @include "lib/trim_dead.lua"
 buried = buried or {}
 for k = 1, missing and #missing or 0 do
   put_away(buried, nil, missing[k], '', 'record', 'its record was missing')

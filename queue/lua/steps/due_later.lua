@@ -3,8 +3,6 @@
 -- Takes m, high; times, new: {due, id, ...}. Changes the times.
 if now < high then
   call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
-  --- @include "lib/open_writes.lua"
-  --- @include "lib/later.lua"
   for j = 1, 2 * new, 2 do
     times[j] = times[j] ~= stamp and string.format('%d', after_delay(times[j] + 0)) or stamp
   end

@@ -4,10 +4,8 @@
 -- lease does not start before the queue's clock, so each reading is past all leases that began before it
 -- (lib/readings.lua). The text is for `PXAT`: `PX` counts from when the command runs, and a script of
 -- large records takes its time; the lock would outlive its score.
---- @include "lib/bounds.lua"
 local length = tonumber(lease)
 if not (length and string.find(lease, '^%d+$') and length <= DELAY_MAX) then
-  --- @include "lib/digits.lua"
   digits(lease, DELAY_MAX)
 end
 local ends_at = math.max(now, (clock or 0) + 0) + length

@@ -14,12 +14,10 @@
 -- have a mark; expiring: one of them may have a time at which it expires; keyed: one of them may have a
 -- unique key: the keys of all ('': none), or no table: their records tell them. Gives unparked: a job took the
 -- key of one that ended. Out of a set first, the record last.
---- @include "lib/keys.lua"
 if set then
   call('ZREM', set, unpack(ids, from))
 end
 if keyed then
-  --- @include "lib/unique_left.lua"
   unparked = free_keys(how, ids, from, keyed)
 end
 if how ~= 'dead' then
@@ -29,12 +27,6 @@ if locks then
   call('DEL', unpack(locks))
 end
 if marked then
-  --- @include "lib/key_crashes.lua"
-  --- @include "lib/key_cancels.lua"
-  --- @include "lib/tell_end.lua"
-  --- @include "lib/key_marks.lua"
-  --- @include "lib/has_marks.lua"
-  --- @include "lib/uses.lua"
   for k, note in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
     if note then
       tell_end(ids[from + k - 1], note, how)
@@ -60,7 +52,6 @@ if marked then
   note_use('m', has_marks(P))
 end
 if expiring then
-  --- @include "lib/key_expires.lua"
   call('ZREM', EXPIRES, unpack(ids, from))
 end
 if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then

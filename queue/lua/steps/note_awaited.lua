@@ -2,7 +2,6 @@
 --
 -- Takes args, n, codes, conflicts. Gives awaited: place, accepted of the job that is there for each of them. The
 -- answer is kept as long as the number of the request.
---- @include "lib/note_wait.lua"
 local others = {} -- by place: the job that stands for it, and its state
 for i = 1, conflicts and #conflicts or 0, 4 do
   if conflicts[i + 1] ~= 'parked' then

@@ -2,7 +2,6 @@
 --
 -- Takes records, times, heads; first, upto: of these; homes, expiring (steps/read_options.lua); uses.
 if expiring then
-  --- @include "lib/expiry.lua"
   local ends, within, due, by = {}, nil, nil, nil
   for k = first, upto do
     local own_within, own_due = heads[k].start_within, times[2 * k - 1]
@@ -21,7 +20,6 @@ if expiring then
     call('ZADD', EXPIRES, unpack(ends, i, math.min(i + SLICE - 1, #ends)))
   end
   if #ends > 0 and not (uses and string.find(uses, 'x', 1, true)) then
-    --- @include "lib/uses.lua"
     note_use('x', true)
   end
 end
@@ -48,7 +46,6 @@ if homes then
     levelled = levelled or set ~= SCHEDULE
   end
   if levelled and not (uses and string.find(uses, 'l', 1, true)) then
-    --- @include "lib/uses.lua"
     note_use('l', true)
   end
 end

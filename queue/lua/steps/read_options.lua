@@ -11,7 +11,6 @@ local options = options_of[line]
 if not options then
   options = cjson.decode(key and '{' .. line or line)
   if options.priority then
-    --- @include "lib/level_of.lua"
     homes = homes or {}
     homes[options] = level_of(options.priority)
   end

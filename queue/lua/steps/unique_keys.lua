@@ -2,7 +2,6 @@
 --
 -- Takes what steps/unique_request.lua takes; usual, starting; named: the keys; keyed: how many. Mostly each job
 -- takes a free key, which it frees at its end. Else that step decides on each.
---- @include "lib/key_unique.lua"
 local held, plain = {}, usual and now >= high
 for from = 1, keyed, SLICE do
   local values = call('HMGET', UNIQUE, unpack(named, from, math.min(from + SLICE - 1, keyed)))
@@ -20,10 +19,8 @@ else
   --- @step "steps/unique_request.lua"
 end
 if not (uses and string.find(uses, 'u', 1, true)) then
-  --- @include "lib/uses.lua"
   note_use('u', true)
 end
 if starting and not (uses and string.find(uses, 'f', 1, true)) then
-  --- @include "lib/uses.lua"
   note_use('f', true)
 end

@@ -4,7 +4,6 @@
 -- Takes records, times, heads, new; entries: {key, id, ...}; held: the keys that are taken; n, codes; homes,
 -- expiring, uses. Gives first, upto: no job is left to be put; soonest, codes; conflicts, if there are any. The
 -- answer is kept as long as the number of the request.
---- @include "lib/unique_take.lua"
 local places, answers, is_answer = {}, codes or {}, false
 for k = 1, n do
   if not codes or codes[k] == OK then
@@ -62,7 +61,6 @@ for k = 1, new do
 end
 put()
 if windows > 0 then
-  --- @include "lib/unique_windows.lua"
   end_windows(2 * windows + 100)
 end
 new, first, upto = left, 1, 0
