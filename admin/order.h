@@ -1,7 +1,7 @@
 /* order.h - how a call of holdfast/admin.h changes something by a script. The request
  * carries a deadline in Redis's time; a script that runs later changes nothing. It has a
  * word of its own, too: made again after its answer was lost, it gets the first answer
- * (queue/lua/lib/answered.lua).
+ * (redis/lua/lib/requests.lua).
  *
  *     hf_order order = {.admin = admin, .queue = queue};
  *     hf_err err = hf_order_begin(&order, 2, 1);

@@ -323,7 +323,7 @@ typedef struct forcing {
     const char *name, *owner;
     bool revoke;
     size_t n;
-    char word[HF_NEW_ID_SIZE]; /* of the request (lua/lib/answered.lua) */
+    char word[HF_NEW_ID_SIZE]; /* of the request (redis/lua/lib/requests.lua) */
 } forcing;
 
 static hf_err send_force(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)

@@ -1,6 +1,13 @@
--- answered.lua - a request of an administrator that comes again, because its answer was lost, gets the
--- first answer, and changes nothing more: not even what others have changed since.
+-- requests.lua - requests that come late, or again.
 
+-- Whether a request comes after its time.
+local function came_late(not_after)
+  not_after = tonumber(not_after)
+  return not_after > 0 and now > not_after
+end
+
+-- A request of an administrator that comes again, because its answer was lost, gets the first answer, and
+-- changes nothing more: not even what others have changed since.
 local time_limit, request
 
 -- The answer to a request that is not executed: it comes late, or again. `not_after` may have a space and
