@@ -736,7 +736,7 @@ static hf_twice suite = {.prefix = PREFIX,
                          .n = HF_COUNT(table),
                          .all = hf_lua_queue_all,
                          .prepare = prepare,
-                         .fresh_ms = 100, /* lib/broken_ms.lua */
+                         .fresh_ms = 100, /* lib/base.lua */
                          .expand = expand,
                          .uncount = uncount};
 

@@ -18,6 +18,7 @@ local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 call('EXISTS', P, P .. '/')
 local META = P .. 'meta'
 local uses = call('HGET', META, 'uses')
@@ -102,7 +103,6 @@ local function lease_left(id)
   return math.max(0, call('PTTL', LOCK .. id) - ahead)
 end
 local CRASHES = P .. 'crashes'
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 local function time_of(score)
   return math.max(-TIME_MAX, math.min(TIME_MAX, score))
 end

@@ -16,6 +16,9 @@ local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
+local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 call('EXISTS', P, P .. '/')
 local time_limit, request
 local function came_late(not_after)
@@ -98,7 +101,6 @@ local function text_of(e)
   local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
   return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
 end
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 local function with_start_by(record, by)
   return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
 end
@@ -111,7 +113,6 @@ local function expire_parked(id, record, head, earliest)
     note_use('x', true)
   end
 end
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
 local function level_of(priority)
   return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
@@ -427,7 +428,6 @@ local function count(field, by)
     end
   end
 end
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
 local function announce(id, head, files)
   local payload, kind = {}, type_about(head, files)
   if not kind then

@@ -34,6 +34,10 @@ local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
+local HIGH_MS, STEP_BACK_JOBS = 100, 1000
+local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', true
@@ -44,7 +48,6 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     end
   end
   local lines = {} -- many jobs of a request have the same line
-  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
   local HEADERS_MAX = 4096 -- bytes of JSON
   local function wrong_headers(line, head)
     local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
@@ -291,7 +294,6 @@ if beside then
   others = not string.find(uses, 'l', 1, true) and { parked }
     or string.find(uses, 'u', 1, true) and { high, low, parked } or { high, low }
 end
-local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
 if sets > 0 or beside then
   local ids, set, code = {}, SCHEDULE, EXISTS
   for k = 1, n do
@@ -322,14 +324,12 @@ if sets > 0 or beside then
   end
 end
 local JOBS = P .. 'jobs'
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
 local function level_of(priority)
   return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
 end
 if codes and uses and string.find(uses, 'x', 1, true) then
   local waits = {} -- also for its later mentions, though a job that was parked may be late by then
-  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
@@ -690,7 +690,6 @@ if codes then
   end
 end
 if #replaced > 0 then
-  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
     local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -990,7 +989,6 @@ if keyed > 0 then
       keys[entries[i + 1]] = entries[i]
     end
     local taken, left, there, windows = {}, 0, 0, 0
-    local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
     local EXPIRES = P .. 'expires'
     local function with_start_by(record, by)
       return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
@@ -1070,7 +1068,6 @@ if keyed > 0 then
       taken, there = {}, left
     end
     soonest = math.huge
-    local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
     local function levels()
       return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
     end
@@ -1797,7 +1794,6 @@ if keyed > 0 then
 end
 if expiring then
   local ends, within, due, by = {}, nil, nil, nil
-  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
   local function with_start_by(record, by)
     return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
   end
@@ -2022,8 +2018,6 @@ elseif now > high + HIGH_MS and new > 0 then
 end
 
 if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
-  local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-  local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
@@ -2142,7 +2136,6 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
   wake(read_meta())
 else
   local at, doubted = soonest, false
-  local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
   if not at then
     if next_wake then
       local WAKE = P .. 'wake'

@@ -19,6 +19,9 @@ local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
+local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 call('EXISTS', P, P .. '/')
 local time_limit, request
 local function came_late(not_after)
@@ -42,7 +45,6 @@ local uses = call('HGET', META, 'uses')
 if uses and string.find(uses, 's', 1, true) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 local function digits(text, most)
   local value = string.find(text, '^%d+$') and tonumber(text)
   if not value or value > most then
@@ -121,7 +123,6 @@ local function expire_parked(id, record, head, earliest)
     note_use('x', true)
   end
 end
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
 local function level_of(priority)
   return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
@@ -440,7 +441,6 @@ local function count(field, by)
     end
   end
 end
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
 local function announce(id, head, files)
   local payload, kind = {}, type_about(head, files)
   if not kind then
