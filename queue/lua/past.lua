@@ -3,7 +3,7 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  worker      its id
 --  ARGV[2]  number      of this request, from 1 on, rising for each worker and queue
---  ARGV[3]  minute      the minute's number (lib/past.lua), on Redis's clock
+--  ARGV[3]  minute      the minute's number (lib/keys.lua), on Redis's clock
 --  ARGV[4]  keep        ms for which the history is kept, at most 172800000
 --  ARGV[5..] type, sums for each of 1 to 8 types, or `*` for those without a place of their own: words with a
 --           space between them. `d=`, `f=` and `x=` count the attempts that were done, those that failed, and

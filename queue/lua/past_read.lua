@@ -2,7 +2,7 @@
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  step        its length: 1 or 10 minutes
---  ARGV[2]  first       the number of the first step (lib/past.lua)
+--  ARGV[2]  first       the number of the first step (lib/keys.lua)
 --  ARGV[3]  n           how many steps, 1 to 60
 --  ARGV[4]  type        only this type and how the queue was; '': all types
 --  ARGV[5]  present     1: how the queue is now is answered as well

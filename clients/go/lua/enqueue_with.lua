@@ -286,8 +286,8 @@ if uses and string.find(uses, 's', 1, true) then
 end
 local codes
 local SCHEDULE = P .. 'schedule'
-local DEAD = P .. 'dead'
 local RUNNING = P .. 'running'
+local DEAD = P .. 'dead'
 local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, '[lu]'), nil
 if beside then
   local high, low, parked = SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked'
