@@ -109,7 +109,7 @@ static void read_attempt(hf_job_attempt *out, const json_t *entry)
         copy(out->error, sizeof out->error, (hf_bytes){error, strlen(error)});
 }
 
-/* What queue/lua/lib/note_attempt.lua has written; other hands may have, too. */
+/* What queue/lua/lib/record.lua has written; other hands may have, too. */
 static void read_history(hf_job_info *out, hf_bytes line)
 {
     if (out->attempts == 0)

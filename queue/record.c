@@ -413,7 +413,7 @@ static hf_err take_header(hf_record *out, header *head)
     out->unique_until = unique_until_of(head);
     out->start_by_ms = head->start_by;
     out->scheduled_ms = head->scheduled;
-    out->alone = head->alone >= ALONE; /* lib/alone.lua */
+    out->alone = head->alone >= ALONE; /* lib/record.lua */
     return HF_OK;
 }
 

@@ -1,2 +1,0 @@
--- alone.lua - the field `alone` of a record: with this number the next run has its process to itself.
-local ALONE = 3
