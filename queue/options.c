@@ -34,7 +34,7 @@ static hf_err excludes(char *why, const char *what, const char *with)
     return hf_say(why, HF_INVALID, "expected no %s with %s, found one", what, with);
 }
 
-/* Which options go together; lib/unique_rules.lua has the same rules. */
+/* Which options go together; lib/options.lua has the same rules. */
 static hf_err check_together(const hf_job *job, char *why)
 {
     const char *other = job->unique_until != HF_UNIQUE_UNTIL_END  ? "unique_until"

@@ -48,32 +48,6 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     end
   end
   local lines = {} -- many jobs of a request have the same line
-  local HEADERS_MAX = 4096 -- bytes of JSON
-  local function wrong_headers(line, head)
-    local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
-    if head.headers == nil then
-      return nil
-    elseif type(head.headers) ~= 'table' then
-      return what
-    end
-    for name, value in pairs(head.headers) do
-      if type(name) ~= 'string' or type(value) ~= 'string' then
-        return what
-      end
-    end
-    local bare = string.gsub(line, '\\.', '..')
-    bare = string.gsub(bare, '"[^"]*"', function(text)
-      return (string.gsub(text, '[{}]', '.')) -- brackets in texts do not count
-    end)
-    local found = false
-    for object in string.gmatch(bare, '"headers"%s*:%s*(%b{})') do
-      found = true
-      if #object > HEADERS_MAX then
-        return what
-      end
-    end
-    return not found and what or nil -- an empty list
-  end
   local function is_name(text)
     return type(text) == 'string' and #text <= 128 and string.find(text, '^[%w%._:%-]+$')
   end
@@ -155,6 +129,32 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
       end
     end
     return wrong_together(head)
+  end
+  local HEADERS_MAX = 4096 -- bytes of JSON, of the headers of a job
+  local function wrong_headers(line, head)
+    local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
+    if head.headers == nil then
+      return nil
+    elseif type(head.headers) ~= 'table' then
+      return what
+    end
+    for name, value in pairs(head.headers) do
+      if type(name) ~= 'string' or type(value) ~= 'string' then
+        return what
+      end
+    end
+    local bare = string.gsub(line, '\\.', '..')
+    bare = string.gsub(bare, '"[^"]*"', function(text)
+      return (string.gsub(text, '[{}]', '.')) -- brackets in texts do not count
+    end)
+    local found = false
+    for object in string.gmatch(bare, '"headers"%s*:%s*(%b{})') do
+      found = true
+      if #object > HEADERS_MAX then
+        return what
+      end
+    end
+    return not found and what or nil -- an empty list
   end
   local WHOLE = {
     { 'v', 1, 1 }, { 'created', 0, TIME_MAX }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
