@@ -534,11 +534,6 @@ local function start_by(within, due)
   within = tonumber(within)
   return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
 end
-local function read_key(key)
-  local value = call('HGET', UNIQUE, key)
-  local e = entry_of(value)
-  return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
-end
 local function waits_in(id)
   for _, set in ipairs(levels()) do
     local score = call('ZSCORE', set, id)
@@ -546,6 +541,11 @@ local function waits_in(id)
       return set, score
     end
   end
+end
+local function read_key(key)
+  local value = call('HGET', UNIQUE, key)
+  local e = entry_of(value)
+  return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
 end
 local function holds(e)
   local set = waits_in(e.id)

@@ -1,6 +1,41 @@
--- by_level.lua - how a claim divides its places among the levels.
---
--- A higher level comes first. But of every eight jobs that are handed out one is the oldest of all
+-- level.lua - the sets of the jobs that wait, one for each level.
+
+-- Where jobs wait: `schedule` has those of the normal level, and each other level has a set
+-- of its own. They exist only while the letter `l` is in `uses`.
+
+-- All of them, the highest level first.
+local function levels()
+  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+end
+
+-- When the first job of all levels is due; nil: none waits.
+local function first_due(uses)
+  local first
+  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
+    local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
+    first = score and (not first or score < first) and score or first
+  end
+  return first
+end
+
+local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+
+-- The set of the jobs with this `priority` in their record; any other value is normal.
+local function level_of(priority)
+  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+end
+
+-- The set in which this id waits, and its score there; nil: it does not wait.
+local function waits_in(id)
+  for _, set in ipairs(levels()) do
+    local score = call('ZSCORE', set, id)
+    if score then
+      return set, score
+    end
+  end
+end
+
+-- How a claim divides its places among the levels. A higher level comes first. But of every eight jobs that are handed out one is the oldest of all
 -- levels, so no job waits for ever. `turn` of meta counts the jobs across claims.
 local TURN = 8
 
