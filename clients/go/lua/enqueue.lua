@@ -322,6 +322,10 @@ end
 local JOBS = P .. 'jobs'
 if codes and uses and string.find(uses, 'x', 1, true) then
   local waits = {} -- also for its later mentions, though a job that was parked may be late by then
+  local WAKE = P .. 'wake'
+  local function open_writes()
+    call('ZREM', WAKE, '')
+  end
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
@@ -589,10 +593,6 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     local by = call('ZSCORE', EXPIRES, id)
     return by and by + 0 <= now
   end
-  local WAKE = P .. 'wake'
-  local function open_writes()
-    call('ZREM', WAKE, '')
-  end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
     if codes[k] == EXISTS and not waits[id] and not is_late(id) then
@@ -659,13 +659,13 @@ end
 
 if now < high then
   call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-  end
-  local WAKE = P .. 'wake'
   local heeded
+  local WAKE = P .. 'wake'
   local function open_writes()
     call('ZREM', WAKE, '')
+  end
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + HIGH_MS then
@@ -791,13 +791,12 @@ elseif now > high + HIGH_MS and new > 0 then
 end
 
 if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-  end
-  local EXPIRES = P .. 'expires'
   local WAKE = P .. 'wake'
   local function open_writes()
     call('ZREM', WAKE, '')
+  end
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + HIGH_MS then
@@ -822,6 +821,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
     end
     return high -- there may be more
   end
+  local EXPIRES = P .. 'expires'
   local function read_meta()
     local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
       'tokens_at', 'next_wake', 'fence', 'uses', 'high')

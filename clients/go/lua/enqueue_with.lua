@@ -330,6 +330,10 @@ local function level_of(priority)
 end
 if codes and uses and string.find(uses, 'x', 1, true) then
   local waits = {} -- also for its later mentions, though a job that was parked may be late by then
+  local WAKE = P .. 'wake'
+  local function open_writes()
+    call('ZREM', WAKE, '')
+  end
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
@@ -592,10 +596,6 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   local function is_late(id)
     local by = call('ZSCORE', EXPIRES, id)
     return by and by + 0 <= now
-  end
-  local WAKE = P .. 'wake'
-  local function open_writes()
-    call('ZREM', WAKE, '')
   end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
@@ -922,12 +922,12 @@ local heeded
 -- 2. Put the new ones where they belong.
 if now < high then
   call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-  end
   local WAKE = P .. 'wake'
   local function open_writes()
     call('ZREM', WAKE, '')
+  end
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + HIGH_MS then
@@ -1068,8 +1068,40 @@ if keyed > 0 then
       taken, there = {}, left
     end
     soonest = math.huge
+    local WAKE = P .. 'wake'
+    local function open_writes()
+      call('ZREM', WAKE, '')
+    end
     local function levels()
       return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+    end
+    local function heed_clock(high, slices)
+      if now >= high and now <= high + HIGH_MS then
+        return high
+      end
+      local to = high + HIGH_MS
+      open_writes()
+      for _ = 1, slices or 1 do
+        local moved = 0
+        for _, set in ipairs(now < high and levels() or {}) do
+          local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
+            'LIMIT', 0, STEP_BACK_JOBS - moved)
+          for i = 1, #jobs, 2 do
+            call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+          end
+          moved = moved + #jobs / 2
+        end
+        if moved < STEP_BACK_JOBS then
+          call('HSET', META, 'high', stamp)
+          return now
+        end
+      end
+      return high -- there may be more
+    end
+    local function after_delay(due)
+      heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
+      local to = heeded + HIGH_MS
+      return now < heeded and due > now and due <= to and to + 1 or due
     end
     local function head_of(record)
       local nl = string.find(record, '\n', 1, true)
@@ -1335,38 +1367,6 @@ if keyed > 0 then
         end
       end
       return forget(kept)
-    end
-    local WAKE = P .. 'wake'
-    local function open_writes()
-      call('ZREM', WAKE, '')
-    end
-    local function heed_clock(high, slices)
-      if now >= high and now <= high + HIGH_MS then
-        return high
-      end
-      local to = high + HIGH_MS
-      open_writes()
-      for _ = 1, slices or 1 do
-        local moved = 0
-        for _, set in ipairs(now < high and levels() or {}) do
-          local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-            'LIMIT', 0, STEP_BACK_JOBS - moved)
-          for i = 1, #jobs, 2 do
-            call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
-          end
-          moved = moved + #jobs / 2
-        end
-        if moved < STEP_BACK_JOBS then
-          call('HSET', META, 'high', stamp)
-          return now
-        end
-      end
-      return high -- there may be more
-    end
-    local function after_delay(due)
-      heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
-      local to = heeded + HIGH_MS
-      return now < heeded and due > now and due <= to and to + 1 or due
     end
     local conflicts_met = {}
     local function is_taken(id)
@@ -2018,13 +2018,12 @@ elseif now > high + HIGH_MS and new > 0 then
 end
 
 if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
-  end
-  local EXPIRES = P .. 'expires'
   local WAKE = P .. 'wake'
   local function open_writes()
     call('ZREM', WAKE, '')
+  end
+  local function levels()
+    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + HIGH_MS then
@@ -2049,6 +2048,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
     end
     return high -- there may be more
   end
+  local EXPIRES = P .. 'expires'
   local function read_meta()
     local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
       'tokens_at', 'next_wake', 'fence', 'uses', 'high')

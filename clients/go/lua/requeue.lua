@@ -57,7 +57,6 @@ local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
 local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false
 
-local EXPIRES = P .. 'expires'
 local WAKE = P .. 'wake'
 local function open_writes()
   call('ZREM', WAKE, '')
@@ -66,6 +65,7 @@ local SCHEDULE = P .. 'schedule'
 local function levels()
   return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
 end
+local EXPIRES = P .. 'expires'
 local JOBS = P .. 'jobs'
 local function head_of(record)
   local nl = string.find(record, '\n', 1, true)
@@ -643,7 +643,6 @@ local function hasten(set, id)
 end
 
 open_writes()
-local WAITS_FOR = -14 -- the code of a parked job
 local heeded
 local function heed_clock(high, slices)
   if now >= high and now <= high + HIGH_MS then
@@ -673,6 +672,7 @@ local function after_delay(due)
   local to = heeded + HIGH_MS
   return now < heeded and due > now and due <= to and to + 1 or due
 end
+local WAITS_FOR = -14 -- the code of a parked job
 for i = 6, #ARGV do
   local id, code, due = ARGV[i], GONE, first
   changed = died == 0 and expire_late(id) or changed -- it may be dead now

@@ -1,5 +1,6 @@
--- heed_clock.lua - jobs that were ready before the clock was set back stay ready.
+-- clock.lua - a clock of Redis that was set back.
 
+-- Jobs that were ready before the clock was set back stay ready.
 local function heed_clock(high, slices)
   if now >= high and now <= high + HIGH_MS then
     return high
@@ -22,4 +23,15 @@ local function heed_clock(high, slices)
     end
   end
   return high -- there may be more
+end
+
+-- The time for a job whose delay begins now. It must not be taken for one that was due before the
+-- clock was set back. So those are moved first: 100,000 of them, in about 0.2 s. While there are more
+-- yet, it waits until the clock is where it was.
+local heeded
+
+local function after_delay(due)
+  heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
+  local to = heeded + HIGH_MS
+  return now < heeded and due > now and due <= to and to + 1 or due
 end
