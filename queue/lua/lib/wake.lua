@@ -1,5 +1,6 @@
--- wake.lua - the end of a script that does not know when the next claim could succeed: it looks, and
--- follows the wake rule.
+-- wake.lua - when the next claim could succeed, and jobs that wait again.
+
+-- A script that does not know when the next claim could succeed looks at its end, and follows the wake rule.
 
 -- The earliest time at which a claim could take a job; nil: not by time alone. `earliest`: for what has come by
 -- now, as a job whose lease is over.
@@ -46,4 +47,65 @@ local function wake(m, doubted, earliest)
   --- @step "steps/wake_rule.lua"
   m.next_wake = next_wake
   return at or 0
+end
+
+-- The time of the next tick; of one that is due and that a worker has taken, the time at which
+-- another worker should come for it. nil: there is none.
+local function next_tick()
+  local head = tonumber(call('ZRANGE', P .. 'cron_next', 0, 0, 'WITHSCORES')[2] or false)
+  if not head or head > now then
+    return head
+  end
+  local by = tonumber(call('HGET', META, 'cron_by') or 0)
+  return by <= now + 1000 and math.max(head, by) or head -- later only if this clock was set back
+end
+
+-- To the set of its level. A job that has not started yet expires when it would have; one that has, never
+-- does. `uses` of meta tells whether there is anything to look for.
+local function put_back(id, due, uses, started)
+  local record = uses and string.find(uses, '[lux]') and call('HGET', JOBS, id)
+  local head = record and head_of(record) or {}
+  local home = level_of(head.priority)
+  call('ZADD', home, due, id)
+  if head.start_by and started then
+    call('HSET', JOBS, id, rewrite(record, function(line)
+      line.start_by = nil
+    end))
+  elseif head.start_by then
+    call('ZADD', EXPIRES, string.format('%d', head.start_by), id)
+  end
+  if head.unique then
+    back_to_wait(id, home, due)
+  end
+end
+
+-- Jobs that were refused. They wait, so that the same worker does not claim them again at once; then
+-- they go to the head of their level, where they were claimed from. At the end of what is due they would wait for a
+-- whole backlog, longer with each refusal.
+
+-- Id -> the score with which it waits. One that has another score by now, or none, was claimed or moved meanwhile.
+local function refused_key()
+  return P .. 'refused'
+end
+
+-- The key outlives the longest wait, and no job in it has to be looked for by anything else.
+local REFUSED_MS = 60000
+
+local function goes_to_front(id, due)
+  call('ZADD', refused_key(), due, id)
+  call('PEXPIRE', refused_key(), REFUSED_MS)
+end
+
+local function to_front()
+  local over = call('ZRANGEBYSCORE', refused_key(), '-inf', stamp, 'WITHSCORES', 'LIMIT', 0, 250)
+  for k = 1, #over, 2 do
+    for _, set in ipairs(levels()) do
+      if call('ZSCORE', set, over[k]) == over[k + 1] then
+        call('ZADD', set, call('ZRANGE', set, 0, 0, 'WITHSCORES')[2], over[k])
+      end
+    end
+  end
+  if #over > 0 then
+    call('ZREMRANGEBYRANK', refused_key(), 0, #over / 2 - 1)
+  end
 end
