@@ -1,7 +1,7 @@
 -- leaving.lua - how a job ends: the one door out, and requests to cancel.
 
 -- These jobs end; steps/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
--- `on_dead` of meta for lib/bury.lua.
+-- `on_dead` of meta for lib/dying.lua.
 local function leave(how, ids, set, locks, keys)
   if #ids == 0 then
     return

@@ -1,7 +1,7 @@
 -- leaving.lua - the one door out: each job that ends goes through this step. Everything that is kept
 -- beside a job is removed here and nowhere else. `how` it ends:
 --   done       counted
---   dead       stays as a dead letter: its record is kept (lib/bury.lua), its checkpoint and its logs
+--   dead       stays as a dead letter: its record is kept (lib/dying.lua), its checkpoint and its logs
 --   cancelled  counted; `ended:<id>` tells it for a minute, and `ended:` says that there is such a word
 --   deleted    as cancelled
 --   expired    as cancelled

@@ -1,4 +1,25 @@
--- announce.lua - a job about a death. Its type is `on_dead` of the job that died; of one that does not
+-- dying.lua - jobs that die.
+
+-- To `dead`, out of `set`; nil: it is in none. ran: ms of the attempt of this worker that failed; nil: none
+-- did.
+local function bury(set, id, record, reason, text, worker, ran)
+  local line
+  record = rewrite(record, function(head)
+    line = head
+    if ran then
+      note_attempt(head, worker, ran, text)
+    end
+    head.reason, head.error, head.died, head.start_by = reason, text, now, nil
+  end)
+  local files = leave('dead', { id }, set, set == RUNNING and { LOCK .. id })
+  call('HSET', JOBS, id, record)
+  call('ZADD', DEAD, stamp, id)
+  if line.on_dead or files then
+    announce(id, line, files)
+  end
+end
+
+-- A job about a death. Its type is `on_dead` of the job that died; of one that does not
 -- say it, what `on_dead` of meta says for its type: there the file of a worker has put it.
 
 -- An id for the job about the death of this id: `<id>.dead`, or `<id>.dead.2` and so on where another job has
@@ -56,4 +77,21 @@ local function announce(id, head, files)
   count('enqueued', 1)
   local at, doubted, next_wake = now, true, nil
   --- @step "steps/wake_rule.lua"
+end
+
+-- To `dead`; `buried` is the list that the claim answers.
+local function put_away(buried, set, id, record, reason, text)
+  bury(set, id, record, reason, text)
+  buried[#buried + 2], buried[#buried + 1] = text, id
+end
+
+-- Bounds `dead` by count and age, after this many jobs were added. It removes as many as were added,
+-- to keep the bound after each script, and some more, to reach a lowered bound soon.
+local function trim_dead(max, age, brought)
+  local oldest = now - math.min(DELAY_MAX, age)
+  leave('trimmed', call('ZRANGEBYSCORE', DEAD, '-inf', oldest, 'LIMIT', 0, 100), DEAD)
+  local over = math.min(call('ZCARD', DEAD) - max, brought + 100)
+  if over > 0 then
+    leave('trimmed', call('ZRANGE', DEAD, 0, over - 1), DEAD)
+  end
 end
