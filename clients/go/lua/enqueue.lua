@@ -329,6 +329,11 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
+  local EXPIRES = P .. 'expires'
+  local function is_late(id)
+    local by = call('ZSCORE', EXPIRES, id)
+    return by and by + 0 <= now
+  end
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
     local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -346,7 +351,6 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
       prefix .. 'checkpoint', prefix .. 'logs') > 0
   end
-  local EXPIRES = P .. 'expires'
   local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local VOIDS = { cancelled = true, deleted = true, purged = true }
   local function entry_of(value)
@@ -588,10 +592,6 @@ if codes and uses and string.find(uses, 'x', 1, true) then
       call('ZREM', EXPIRES, unpack(strange))
     end
     return dying, bytes
-  end
-  local function is_late(id)
-    local by = call('ZSCORE', EXPIRES, id)
-    return by and by + 0 <= now
   end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]

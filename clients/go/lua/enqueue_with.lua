@@ -337,6 +337,11 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
+  local EXPIRES = P .. 'expires'
+  local function is_late(id)
+    local by = call('ZSCORE', EXPIRES, id)
+    return by and by + 0 <= now
+  end
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
     local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -354,7 +359,6 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
       prefix .. 'checkpoint', prefix .. 'logs') > 0
   end
-  local EXPIRES = P .. 'expires'
   local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local VOIDS = { cancelled = true, deleted = true, purged = true }
   local function entry_of(value)
@@ -593,10 +597,6 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     end
     return dying, bytes
   end
-  local function is_late(id)
-    local by = call('ZSCORE', EXPIRES, id)
-    return by and by + 0 <= now
-  end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
     if codes[k] == EXISTS and not waits[id] and not is_late(id) then
@@ -690,6 +690,7 @@ if codes then
   end
 end
 if #replaced > 0 then
+  local EXPIRES = P .. 'expires'
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
     local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -707,7 +708,6 @@ if #replaced > 0 then
     return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
       prefix .. 'checkpoint', prefix .. 'logs') > 0
   end
-  local EXPIRES = P .. 'expires'
   local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local VOIDS = { cancelled = true, deleted = true, purged = true }
   local function entry_of(value)
@@ -989,6 +989,10 @@ if keyed > 0 then
       keys[entries[i + 1]] = entries[i]
     end
     local taken, left, there, windows = {}, 0, 0, 0
+    local function start_by(within, due)
+      within = tonumber(within)
+      return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+    end
     local EXPIRES = P .. 'expires'
     local function with_start_by(record, by)
       return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
@@ -1005,10 +1009,6 @@ if keyed > 0 then
           call('HSET', META, 'uses', others)
         end
       end
-    end
-    local function start_by(within, due)
-      within = tonumber(within)
-      return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
     end
     local function put()
       for i = 1, #taken, SLICE do
@@ -1794,12 +1794,12 @@ if keyed > 0 then
 end
 if expiring then
   local ends, within, due, by = {}, nil, nil, nil
-  local function with_start_by(record, by)
-    return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
-  end
   local function start_by(within, due)
     within = tonumber(within)
     return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+  end
+  local function with_start_by(record, by)
+    return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
   end
   for k = first, upto do
     local own_within, own_due = heads[k].start_within, times[2 * k - 1]

@@ -65,6 +65,10 @@ local SCHEDULE = P .. 'schedule'
 local function levels()
   return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
 end
+local function start_by(within, due)
+  within = tonumber(within)
+  return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+end
 local EXPIRES = P .. 'expires'
 local JOBS = P .. 'jobs'
 local function head_of(record)
@@ -529,10 +533,6 @@ local function expire_late(id)
     expire_all({ id }, { by }, {})
     return true
   end
-end
-local function start_by(within, due)
-  within = tonumber(within)
-  return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
 end
 local function waits_in(id)
   for _, set in ipairs(levels()) do
