@@ -1,4 +1,6 @@
 -- unique.lua - unique keys: at most one job holds a key.
+
+-- Unique keys: at most one job holds a key.
 --
 -- `unique` says of each key that is taken: `<holder> <until> <window> <first> <parked>`. Mostly it is only the
 -- holder: then the rest is `e 0 0`.
@@ -83,5 +85,86 @@ local function free_key(key, e, voids)
     if e.window > 0 then
       call('ZREM', WINDOWS, key)
     end
+  end
+end
+
+-- keys: of each of these ids, '': it has none; no table: their records tell them. True: a parked job waits now.
+local function free_keys(how, ids, from, keys)
+  if type(keys) ~= 'table' then
+    keys = {}
+    for k = from, #ids do
+      keys[k - from + 1] = key_of(call('HGET', JOBS, ids[k])) or ''
+    end
+  end
+  local plain, n, others = {}, 0, nil
+  for k, value in ipairs(call('HMGET', UNIQUE, unpack(keys))) do
+    if value == ids[from + k - 1] then
+      n = n + 1
+      plain[n] = keys[k]
+    elseif value then
+      others = others or {}
+      others[#others + 1] = k
+    end
+  end
+  if n > 0 then
+    call('HDEL', UNIQUE, unpack(plain))
+  end
+  if others then
+    return free_others(how, ids, from, keys, others)
+  end
+end
+
+-- The ends that free a key at once, whatever its window says and even if it is held until the job is done:
+-- a command asked for them.
+local VOIDS = { cancelled = true, deleted = true, purged = true }
+
+-- As free_keys, for those k in `others`.
+local function free_others(how, ids, from, keys, others)
+  local unparked, voids = false, VOIDS[how]
+  for _, k in ipairs(others) do
+    local id, key = ids[from + k - 1], keys[k]
+    local e = entry_of(call('HGET', UNIQUE, key)) or {}
+    if e.parked == id then
+      e.parked = ''
+      call('HSET', UNIQUE, key, text_of(e))
+    elseif e.id == id and (how ~= 'dead' or e.keeps ~= 'd') then
+      unparked = unparked or e.parked ~= ''
+      free_key(key, e, voids)
+    end
+  end
+  return unparked
+end
+
+-- Mostly there are none: to look for them takes little. True: a parked job waits now.
+local function free_at_start(ids, records, from, to)
+  local some
+  for k = from, to do
+    local line = string.sub(records[k], 1, string.find(records[k], '\n', 1, true) or 0)
+    if string.find(line, '"unique_until"', 1, true) or string.find(line, '"debounce"', 1, true) then
+      some = some or {}
+      some[#some + 1] = k
+    end
+  end
+  if not some then
+    return
+  end
+  local unparked = false
+  for _, k in ipairs(some) do
+    local key, head = key_of(records[k])
+    local e = key and keeps_of(head) == 's' and entry_of(call('HGET', UNIQUE, key))
+    if e and e.id == ids[k] then
+      unparked = unparked or e.parked ~= ''
+      free_key(key, e)
+    end
+  end
+  return unparked
+end
+
+-- Forgets windows that are over, at most so many.
+local function end_windows(most)
+  local over = call('ZRANGEBYSCORE', WINDOWS, '-inf', stamp, 'LIMIT', 0, math.min(most, 3000))
+  if #over > 0 then
+    call('HDEL', UNIQUE, unpack(over))
+    call('ZREM', WINDOWS, unpack(over))
   end
 end
