@@ -22,7 +22,7 @@
 --            same as then;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts. conflicts: may be left out; of each
---            job whose unique key another one holds: place, how, id, state (lib/unique_take.lua);
+--            job whose unique key another one holds: place, how, id, state (lib/conflicts.lua);
 --            its code is EXISTS unless it is parked. awaited: may be left out; of each job with this
 --            option: place, accepted (lib/end_of.lua) of the job that is there for it, 0: none. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was

@@ -22,7 +22,7 @@
 --            same as then;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts. conflicts: may be left out; of each
---            job whose unique key another one holds: place, how, id, state (lib/unique_take.lua);
+--            job whose unique key another one holds: place, how, id, state (lib/conflicts.lua);
 --            its code is EXISTS unless it is parked. awaited: may be left out; of each job with this
 --            option: place, accepted (lib/end_of.lua) of the job that is there for it, 0: none. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
@@ -337,11 +337,13 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   local function levels()
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
-  local EXPIRES = P .. 'expires'
-  local function is_late(id)
-    local by = call('ZSCORE', EXPIRES, id)
-    return by and by + 0 <= now
+  local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
+  local function entry_of(value)
+    value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
+    local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+    return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
   end
+  local EXPIRES = P .. 'expires'
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
     local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -359,13 +361,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
       prefix .. 'checkpoint', prefix .. 'logs') > 0
   end
-  local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local VOIDS = { cancelled = true, deleted = true, purged = true }
-  local function entry_of(value)
-    value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
-    local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
-    return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
-  end
   local function text_of(e)
     if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
       return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
@@ -597,6 +593,10 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     end
     return dying, bytes
   end
+  local function is_late(id)
+    local by = call('ZSCORE', EXPIRES, id)
+    return by and by + 0 <= now
+  end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
     if codes[k] == EXISTS and not waits[id] and not is_late(id) then
@@ -690,6 +690,12 @@ if codes then
   end
 end
 if #replaced > 0 then
+  local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
+  local function entry_of(value)
+    value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
+    local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+    return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
+  end
   local EXPIRES = P .. 'expires'
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
@@ -708,13 +714,7 @@ if #replaced > 0 then
     return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
       prefix .. 'checkpoint', prefix .. 'logs') > 0
   end
-  local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local VOIDS = { cancelled = true, deleted = true, purged = true }
-  local function entry_of(value)
-    value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
-    local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
-    return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
-  end
   local function text_of(e)
     if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
       return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
@@ -989,10 +989,6 @@ if keyed > 0 then
       keys[entries[i + 1]] = entries[i]
     end
     local taken, left, there, windows = {}, 0, 0, 0
-    local function start_by(within, due)
-      within = tonumber(within)
-      return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
-    end
     local EXPIRES = P .. 'expires'
     local function with_start_by(record, by)
       return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
@@ -1009,6 +1005,10 @@ if keyed > 0 then
           call('HSET', META, 'uses', others)
         end
       end
+    end
+    local function start_by(within, due)
+      within = tonumber(within)
+      return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
     end
     local function put()
       for i = 1, #taken, SLICE do
@@ -1103,6 +1103,23 @@ if keyed > 0 then
       local to = heeded + HIGH_MS
       return now < heeded and due > now and due <= to and to + 1 or due
     end
+    local conflicts_met = {}
+    local function is_taken(id)
+      return string.find(id, '%.dead[%d%.]*$') and call('HGET', JOBS, id)
+    end
+    local function due_of(head, due, first)
+      return head.debounce and after_delay(math.min(now + head.debounce, first + head.max_wait)) or due
+    end
+    local function entry_of(value)
+      value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
+      local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+      return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
+    end
+    local function read_key(key)
+      local value = call('HGET', UNIQUE, key)
+      local e = entry_of(value)
+      return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
+    end
     local function head_of(record)
       local nl = string.find(record, '\n', 1, true)
       local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -1121,11 +1138,6 @@ if keyed > 0 then
         prefix .. 'checkpoint', prefix .. 'logs') > 0
     end
     local VOIDS = { cancelled = true, deleted = true, purged = true }
-    local function entry_of(value)
-      value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
-      local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
-      return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
-    end
     local function text_of(e)
       if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
         return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
@@ -1341,45 +1353,6 @@ if keyed > 0 then
       end
       return dying, bytes
     end
-    local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
-    local function forget(ids)
-      local bytes = 0
-      for k = 1, #ids do
-        bytes = bytes + call('HSTRLEN', RESULTS, ids[k])
-      end
-      if #ids > 0 then
-        call('ZREM', DONE, unpack(ids))
-        call('ZREM', KEPT, unpack(ids))
-        call('HDEL', RESULTS, unpack(ids))
-        call('HINCRBY', RESULTS, '', -bytes)
-        if call('EXISTS', DONE) == 0 then
-          call('DEL', RESULTS)
-          note_use('k', false)
-        end
-      end
-      return #ids
-    end
-    local function forget_kept(ids)
-      local kept = {}
-      for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
-        if ended then
-          kept[#kept + 1] = ids[k]
-        end
-      end
-      return forget(kept)
-    end
-    local conflicts_met = {}
-    local function is_taken(id)
-      return string.find(id, '%.dead[%d%.]*$') and call('HGET', JOBS, id)
-    end
-    local function due_of(head, due, first)
-      return head.debounce and after_delay(math.min(now + head.debounce, first + head.max_wait)) or due
-    end
-    local function read_key(key)
-      local value = call('HGET', UNIQUE, key)
-      local e = entry_of(value)
-      return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
-    end
     local function rewrite(record, change)
       local nl = string.find(record, '\n', 1, true) or 0
       local function changed(head)
@@ -1446,6 +1419,33 @@ if keyed > 0 then
         n = n + 1
         tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: so many at most, then a time
       end
+    end
+    local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
+    local function forget(ids)
+      local bytes = 0
+      for k = 1, #ids do
+        bytes = bytes + call('HSTRLEN', RESULTS, ids[k])
+      end
+      if #ids > 0 then
+        call('ZREM', DONE, unpack(ids))
+        call('ZREM', KEPT, unpack(ids))
+        call('HDEL', RESULTS, unpack(ids))
+        call('HINCRBY', RESULTS, '', -bytes)
+        if call('EXISTS', DONE) == 0 then
+          call('DEL', RESULTS)
+          note_use('k', false)
+        end
+      end
+      return #ids
+    end
+    local function forget_kept(ids)
+      local kept = {}
+      for k, ended in ipairs(#ids > 0 and call('ZMSCORE', DONE, unpack(ids)) or {}) do
+        if ended then
+          kept[#kept + 1] = ids[k]
+        end
+      end
+      return forget(kept)
     end
     local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
     local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
@@ -1794,12 +1794,12 @@ if keyed > 0 then
 end
 if expiring then
   local ends, within, due, by = {}, nil, nil, nil
+  local function with_start_by(record, by)
+    return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
+  end
   local function start_by(within, due)
     within = tonumber(within)
     return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
-  end
-  local function with_start_by(record, by)
-    return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
   end
   for k = first, upto do
     local own_within, own_due = heads[k].start_within, times[2 * k - 1]

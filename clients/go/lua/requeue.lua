@@ -65,9 +65,16 @@ local SCHEDULE = P .. 'schedule'
 local function levels()
   return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
 end
-local function start_by(within, due)
-  within = tonumber(within)
-  return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
+local function entry_of(value)
+  value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
+  local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+  return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
+end
+local function read_key(key)
+  local value = call('HGET', UNIQUE, key)
+  local e = entry_of(value)
+  return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
 end
 local EXPIRES = P .. 'expires'
 local JOBS = P .. 'jobs'
@@ -88,13 +95,7 @@ local function has_marks(prefix)
   return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
     prefix .. 'checkpoint', prefix .. 'logs') > 0
 end
-local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
 local VOIDS = { cancelled = true, deleted = true, purged = true }
-local function entry_of(value)
-  value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
-  local id, keeps, window, first, parked = string.match(value, '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
-  return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
-end
 local function text_of(e)
   if e.window == 0 and e.first == 0 and (e.parked or '') == '' then
     return e.keeps == 'e' and e.id or e.id .. ' ' .. e.keeps .. ' 0 0' -- to format numbers takes long
@@ -542,11 +543,6 @@ local function waits_in(id)
     end
   end
 end
-local function read_key(key)
-  local value = call('HGET', UNIQUE, key)
-  local e = entry_of(value)
-  return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
-end
 local function holds(e)
   local set = waits_in(e.id)
   if set then
@@ -601,6 +597,10 @@ local function take_again(id, key, head)
     end
   end
   return true
+end
+local function start_by(within, due)
+  within = tonumber(within)
+  return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
 end
 -- It may expire anew, from the time at which it is due now. False: another job holds its unique key.
 local function put(id, due)

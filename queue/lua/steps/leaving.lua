@@ -7,7 +7,7 @@
 --   expired    as cancelled
 --   purged     counted as deleted; no word for each
 --   trimmed    from the dead; not counted
---   replaced   counted: the job that followed it took its place (lib/unique_back.lua); told as cancelled
+--   replaced   counted: the job that followed it took its place (lib/conflicts.lua); told as cancelled
 -- A client that waits for the job is told each of these ends (lib/tell_end.lua).
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may

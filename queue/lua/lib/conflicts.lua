@@ -1,4 +1,57 @@
--- unique_take.lua - a job with a unique key meets the job that holds the key.
+-- conflicts.lua - a job meets the one that holds its unique key.
+
+-- Where the holder is: EXISTS (it waits, in that set), RUNS, IS_DEAD; nil: it does not hold the key.
+local function holds(e)
+  local set = waits_in(e.id)
+  if set then
+    return EXISTS, set
+  elseif call('ZSCORE', RUNNING, e.id) then
+    return e.keeps ~= 's' and RUNS or nil
+  elseif call('ZSCORE', DEAD, e.id) then
+    return e.keeps == 'd' and IS_DEAD or nil
+  end
+end
+
+-- The text and the entry of a key, and whether its holder has ended: only the window is left then, and
+-- another job may have the id of the holder meanwhile.
+local function read_key(key)
+  local value = call('HGET', UNIQUE, key)
+  local e = entry_of(value)
+  return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
+end
+
+-- The entry of a key that is taken, and the state of its holder; GONE: only its window holds it. A key
+-- whose holder has been lost is healed, and counted.
+local function holder_of(key)
+  for _ = 1, 3 do -- freed, the key may belong to a parked job, and this one be gone too
+    local value, e, ended = read_key(key)
+    local state, set = nil, nil
+    if e and e.parked ~= '' and expire_late(e.parked) then
+      value, e, ended = read_key(key)
+    end
+    if e and not ended and expire_late(e.id) then
+      value, e, ended = read_key(key)
+    end
+    if e and not ended then
+      state, set = holds(e)
+    end
+    if state then
+      return e, state, set
+    elseif e and e.window > now then
+      return e, GONE
+    elseif not value then
+      return nil
+    end
+    if not ended then
+      count('healed', 1)
+    end
+    if e then
+      free_key(key, e, true)
+    else
+      call('HDEL', UNIQUE, key)
+    end
+  end
+end
 
 -- What the answer says of each job that met another one: place, how, id, state. how: `skipped` and
 -- `replaced`: that job stands for it; `parked`: it waits for that job. state of that job: EXISTS (it
@@ -107,4 +160,52 @@ local function take_key(job)
   job.due = math.max(due_of(head, job.due, now), e and from or 0)
   return text_of({ id = job.id, keeps = keeps_of(head), window = window_of(head, from),
     first = head.debounce and now or 0 })
+end
+
+-- A dead job takes its unique key again. False: another one holds it.
+local function take_again(id, key, head)
+  local e = holder_of(key)
+  if e and e.id ~= id then
+    return false
+  elseif e then
+    call('ZREM', WINDOWS, key)
+  else
+    call('HSET', UNIQUE, key, text_of({ id = id, keeps = keeps_of(head), window = 0, first = 0 }))
+    note_use('u', true)
+    if keeps_of(head) == 's' then
+      note_use('f', true)
+    end
+  end
+  return true
+end
+
+-- A job that ran waits in `set` again, and is due then. One that freed its key when it started takes it
+-- again, if it is free. One that another job follows ends here: that one takes its place.
+local function back_to_wait(id, set, due)
+  local key, head = key_of(call('HGET', JOBS, id) or '')
+  local e = key and entry_of(call('HGET', UNIQUE, key))
+  if e and e.id == id and e.parked ~= '' and expire_late(e.parked) then
+    e = entry_of(call('HGET', UNIQUE, key))
+  end
+  if not key then
+    return
+  elseif e and e.id == id and e.parked ~= '' then
+    unpark(key, e, math.max(due, e.window))
+    leave('replaced', { id }, set)
+  elseif e and e.id == id then
+    call('ZREM', WINDOWS, key)
+    if e.first > 0 then -- a debounce counts from what comes now
+      e.first = 0
+      call('HSET', UNIQUE, key, text_of(e))
+    end
+  elseif keeps_of(head) == 's' and not (e and holder_of(key)) then
+    call('HSET', UNIQUE, key, text_of({ id = id, keeps = 's', window = 0, first = 0 }))
+  end
+end
+
+-- The id of the holder of its unique key; '' : it is not parked, or its key does not name it.
+local function job_before(place, id, record)
+  local key = place == 'parked' and key_of(record)
+  local e = key and entry_of(call('HGET', UNIQUE, key))
+  return e and e.parked == id and e.id or ''
 end
