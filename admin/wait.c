@@ -1,6 +1,6 @@
 /* wait.c - waiting for the end of a job.
  *
- * The job is known by its id and by when it was accepted (queue/lua/lib/end_of.lua): each
+ * The job is known by its id and by when it was accepted (queue/lua/lib/marks.lua): each
  * exit leaves a word for the clients that wait for it. Without such a word nothing is
  * known of a job that is not there, but what a cancelled, deleted or expired job of this
  * id leaves for a minute. That counts if it is younger than the last look at the living

@@ -24,7 +24,7 @@
 --            DEAD. Of an id that is named twice the first counts. conflicts: may be left out; of each
 --            job whose unique key another one holds: place, how, id, state (lib/conflicts.lua);
 --            its code is EXISTS unless it is parked. awaited: may be left out; of each job with this
---            option: place, accepted (lib/end_of.lua) of the job that is there for it, 0: none. A queue that is divided into
+--            option: place, accepted (lib/marks.lua) of the job that is there for it, 0: none. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
 --            changed, and its jobs belong to the queues with these tags.
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size

@@ -17,7 +17,7 @@
 --           ended: when a job of this id ended without being done, purged: when a slice of the
 --           queue was, each within the last minute; else 0. word: how it ended, `cancelled`,
 --           `deleted`, `expired` or `replaced`, else ''. exact 1: ended and word, also `done` and `dead`,
---           are of the job that was accepted at ARGV[3] (lib/end_of.lua). A job whose time is over is
+--           are of the job that was accepted at ARGV[3] (lib/marks.lua). A job whose time is over is
 --           told as expired, or as dead, also while it still waits.
 --- @step "steps/guard.lua"
 local uses = call('HGET', META, 'uses')

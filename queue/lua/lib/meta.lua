@@ -19,7 +19,7 @@ end
 
 -- The features that a queue uses beyond the usual: letters in `uses` of meta, in any order.
 -- p: it is paused; n: it has max_running; r: it has a rate; b: it has had a record above 8 KiB;
--- m: a job has a mark (lib/has_marks.lua); s: it is divided into shards; l: a job has a high
+-- m: a job has a mark (lib/marks.lua); s: it is divided into shards; l: a job has a high
 -- or low priority (lib/level.lua); x: a job expires (lib/expiry.lua); k: done jobs are kept
 -- (lib/keeping.lua); c: it has schedules; u: a job has a unique key (lib/unique.lua); f: a job frees its
 -- unique key when it starts; e: leases are over by readings (lib/readings.lua). Without a letter no script

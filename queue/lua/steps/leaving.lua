@@ -8,7 +8,7 @@
 --   purged     counted as deleted; no word for each
 --   trimmed    from the dead; not counted
 --   replaced   counted: the job that followed it took its place (lib/conflicts.lua); told as cancelled
--- A client that waits for the job is told each of these ends (lib/tell_end.lua).
+-- A client that waits for the job is told each of these ends (lib/marks.lua).
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
 -- have a mark; expiring: one of them may have a time at which it expires; keyed: one of them may have a
