@@ -48,22 +48,6 @@ local function open_writes()
   call('ZREM', WAKE, '')
 end
 open_writes()
-local RUNNING = P .. 'running'
-local LOCK = P .. 'lock:'
-local CANCELS = P .. 'cancel'
-local function note_use(letter, on)
-  local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
-  if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
-  elseif not on and others ~= uses then
-    if others == '' then
-      call('HDEL', META, 'uses')
-    else
-      call('HSET', META, 'uses', others)
-    end
-  end
-end
 local EXPIRES = P .. 'expires'
 local SCHEDULE = P .. 'schedule'
 local function levels()
@@ -103,6 +87,19 @@ local function text_of(e)
 end
 local function with_start_by(record, by)
   return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
+end
+local function note_use(letter, on)
+  local uses = call('HGET', META, 'uses') or ''
+  local others = string.gsub(uses, letter, '')
+  if on and others == uses then
+    call('HSET', META, 'uses', uses .. letter)
+  elseif not on and others ~= uses then
+    if others == '' then
+      call('HDEL', META, 'uses')
+    else
+      call('HSET', META, 'uses', others)
+    end
+  end
 end
 local function expire_parked(id, record, head, earliest)
   local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
@@ -215,6 +212,7 @@ local function tell_end(id, note, how)
   end
 end
 local CRASHES = P .. 'crashes'
+local CANCELS = P .. 'cancel'
 local PROGRESS = P .. 'progress'
 local CHECKPOINTS = P .. 'checkpoint'
 local LOGS = P .. 'logs' -- and LOG: the lines themselves
@@ -355,6 +353,8 @@ local function note_attempt(head, worker, ran, text)
   list[#list + 1] = { at = now, worker = worker, ran = ran, error = cut(text, 256) }
   head.attempts, head.history = (head.attempts or 0) + 1, list
 end
+local RUNNING = P .. 'running'
+local LOCK = P .. 'lock:'
 local DEAD = P .. 'dead'
 local function type_about(head, files)
   local own = head.on_dead
