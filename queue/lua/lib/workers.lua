@@ -1,4 +1,4 @@
--- refresh_worker.lua - the lists of live workers and of leases.
+-- workers.lua - the live workers, and their leases.
 
 -- The list of lengths was lost: what is left of the longest lease that runs stands for it, until its worker checks.
 -- Without it a reading would be past leases that may run for longer.
@@ -31,4 +31,49 @@ local function refresh_worker(worker, alive, lease)
   end
   call('PEXPIRE', WORKERS, 7200000 + alive)
   call('ZREMRANGEBYRANK', LEASES, 0, -257) -- more lengths than 256 are a mistake
+end
+
+-- The shortest lease that a job of a queue may have, ms.
+local function shortest_lease()
+  local shortest = math.huge
+  for _, lease in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+    shortest = math.min(shortest, lease + 0)
+  end
+  return shortest
+end
+
+-- What the live workers of the queue have said of themselves (present).
+local all_said
+
+-- A text of each; false: it has not said anything yet.
+local function live_said()
+  if all_said then
+    return all_said
+  end
+  all_said = {}
+  local alive
+  repeat
+    alive = call('ZREVRANGEBYSCORE', WORKERS, '+inf', stamp, 'LIMIT', #all_said, 1000)
+    for _, text in ipairs(#alive > 0 and call('HMGET', HANDLES, unpack(alive)) or {}) do
+      all_said[#all_said + 1] = text
+    end
+  until #alive < 1000
+  return all_said
+end
+
+local handled_types = {} -- by type
+
+-- Its own handler for the type, or one for all types.
+local function has_handler(type)
+  type = tostring(type)
+  local lists = handled_types[type] == nil and live_said() or {}
+  for k = 1, #lists do
+    local types = lists[k]
+    if types and (string.find(types, ' ' .. type .. ' ', 1, true) or string.find(types, ' * ', 1, true)) then
+      handled_types[type] = true
+      break
+    end
+  end
+  handled_types[type] = handled_types[type] or false
+  return handled_types[type]
 end
