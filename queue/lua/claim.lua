@@ -16,7 +16,7 @@
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it; {more, ticks} if ticks
---            are due that this worker has to reckon (lib/told_ticks.lua). crashes: {id, how many,
+--            are due that this worker has to reckon (lib/cron.lua). crashes: {id, how many,
 --            checkpoint, ...} of those taken over, or with crashes or a checkpoint ('': none); buried: {id, why,
 --            ...}; each 0 if there is none. due: of all of them, or {due, ...} of each. Of more than
 --            32 jobs: {id, ...}, {record, ...}. Token: `worker:fence`. Sent twice: other jobs.

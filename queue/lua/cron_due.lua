@@ -3,7 +3,7 @@
 --  KEYS[1]  prefix   hf:{queue}:
 --  ARGV[1]  max      schedules, 1..100
 --  ARGV[2]  worker   that asks
---  returns  {OK, now, id, next, definition, state, bytes, ...}, see lib/due_ticks.lua. Sent twice: the
+--  returns  {OK, now, id, next, definition, state, bytes, ...}, see lib/cron.lua. Sent twice: the
 --           same, without those that were held.
 --- @step "steps/guard.lua"
 local answer, max = { OK, now }, digits(ARGV[1], 100)
