@@ -26,6 +26,7 @@ if uses and string.find(uses, 's', 1, true) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
 local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'
+local WAITS = P .. 'waits'
 local function end_of(id, accepted)
   return P .. 'ended:@' .. accepted .. ':' .. id
 end
@@ -162,7 +163,6 @@ local function one_job(id, whole, uses)
     marks_of(id, token),
   }
 end
-local WAITS = P .. 'waits'
 local function accepted_job(id, whole, uses, accepted, noted)
   local said = accepted ~= '0' and call('GET', end_of(id, accepted))
   if said then
