@@ -1,4 +1,4 @@
--- past_sample.lua - how a queue is now, for its history.
+-- history.lua - how a queue is now, for its history.
 
 local function sample()
   local ready, delayed, oldest = 0, 0, 0
