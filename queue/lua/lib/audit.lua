@@ -1,9 +1,6 @@
--- audit.lua - shared by the scripts of the audit.
---
--- Each of them looks at a slice, and judges each id or key, and puts it right if that is asked
--- for, at one instant: so a queue in use gives no false findings, and no job is taken out of the
--- hands of its holder. Their arguments and answers are
--- the same.
+-- audit.lua - what the scripts of the audit share. Each of them looks at a slice, and judges each id or key, and
+-- puts it right if that is asked for, at one instant: so a queue in use gives no false findings, and no job is
+-- taken out of the hands of its holder. Their arguments and answers are the same.
 
 local phase, slice_from, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local findings, held_by, written = {}, {}, false
@@ -73,4 +70,15 @@ local function scores_in(set, ids)
     scores[ids[k]] = tonumber(score or nil)
   end
   return scores
+end
+
+-- The order in which Redis has ids; Lua's own order depends on the locale.
+local function is_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
 end
