@@ -12,7 +12,7 @@
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[10]  machine     the client's, at most 96 bytes
 --  ARGV[11]  boot        ms on that machine's boot clock, before it was sent
---  ARGV[12]  shown       what it has read last, `number:clock:boot:redis`, or '' (lib/readings.lua)
+--  ARGV[12]  shown       what it has read last, `number:clock:boot:redis`, or '' (lib/lease.lua)
 --  ARGV[13..] names      1 to 16, in order, each once
 --  returns   {OK, now, fence} | {WAITING, now, place, clock, number, after} (clock: a reading; number:
 --            below the fence of its grant, and of the reading; after: in how many ms to

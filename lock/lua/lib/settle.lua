@@ -130,3 +130,11 @@ local function keep_changed()
     end
   end
 end
+
+-- How long a message stays.
+local INBOX_MS = 60000
+
+-- A full Redis accepts this, and then all other writes of the script.
+local function open_writes()
+  call('DEL', P .. 'full')
+end

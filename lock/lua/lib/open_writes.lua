@@ -1,6 +1,0 @@
--- open_writes.lua - how writing begins.
-
--- A full Redis accepts this, and then all other writes of the script.
-local function open_writes()
-  call('DEL', P .. 'full')
-end
