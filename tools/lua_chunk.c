@@ -122,7 +122,7 @@ static void add_line(chunk *c, size_t indent, const char *text, const char *file
 }
 
 /* Adds a file of a folder with its steps. Comments of their own lines stay in scripts
- * only, include lines nowhere. */
+ * only. */
 static bool add_file(chunk *c, const char *folder, const char *path, size_t indent,
                      int depth)
 {
@@ -147,8 +147,9 @@ static bool add_file(chunk *c, const char *folder, const char *path, size_t inde
                 fail(path, number, "there is no step %s, or it is a part of itself",
                      name);
             }
-        } else if (strncmp(one + own, "--- @include", 12) != 0 &&
-                   !(strncmp(one + own, "--", 2) == 0 && (depth > 0 || c->module))) {
+        } else if (strncmp(one + own, "--- @", 5) == 0) {
+            fail(path, number, "expected --- @step \"steps/name.lua\"");
+        } else if (strncmp(one + own, "--", 2) != 0 || (depth == 0 && !c->module)) {
             add_line(c, indent, one, path, number);
         }
     }

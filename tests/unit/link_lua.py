@@ -112,6 +112,7 @@ BAD = [
     ("a module that does something", {"a": A + "call('PING')\n"}, "return call\n",
      ["q/lib/a.lua:2: error: expected local before `call`"]),
     ("a step that is missing", {}, "--- @step \"steps/x.lua\"\nreturn 1\n", ["q/s.lua:1: error: there is no step steps/x.lua"]),
+    ("a mark that is no step", {}, "--- @include \"lib/x.lua\"\nreturn 1\n", ["q/s.lua:1: error: expected --- @step"]),
     ("Lua that is wrong", {}, "if KEYS[1]\n  return 1\nend\n", ["q/s.lua:2: error: expected then before `return`"]),
     ("a block without an end", {}, "if KEYS[1] then\n  return 1\n", ["q/s.lua:2: error: expected end before `the end`"]),
     ("an end too many", {}, "return 1\nend\n", ["q/s.lua:2: error: expected the end before `end`"]),
