@@ -101,6 +101,20 @@ static void a_worker_reads_more_often_than_it_checks(void **state)
     end_beside_the_dead();
 }
 
+/* As a replica that has just become the primary: it has the data, and no script. */
+static void a_check_that_redis_does_not_know_is_sent_again(void **state)
+{
+    (void)state;
+    start_beside_the_dead(3600000);
+    EVENTUALLY(4000, readings() > 0);
+    hf_fixture_command(&queue.redis, "HDEL hf:{q}:meta clock");
+    hf_fixture_command(&queue.redis, "SCRIPT FLUSH");
+    hf_fixture_command(&queue.redis, "CLIENT KILL TYPE normal");
+    EVENTUALLY(3500, hf_queue_fixture_meta(&queue, "clock") > 0); /* else in 3.75 s */
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    hf_fixture_command(&queue.redis, "FLUSHALL");
+}
+
 /* Redis would still take its verdict: but by the worker's own clock the lock is over, and
  * what happened since is not known. */
 static void a_worker_that_has_lost_its_lock_does_not_finish_the_job(void **state)
@@ -314,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_worker_that_dies_young_leaves_what_it_has_read),
         CASE(a_worker_reads_more_often_than_it_checks),
+        CASE(a_check_that_redis_does_not_know_is_sent_again),
         CASE(a_worker_that_has_lost_its_lock_does_not_finish_the_job),
         CASE(what_waits_for_a_thread_past_its_deadline_is_not_started),
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),

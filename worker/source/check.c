@@ -146,7 +146,9 @@ static void on_checked(const hf_answer *answer, void *arg)
         b->give_back = b->give_back || b->check_gives;
         if (err == HF_MOVED || err == HF_UNSERVED)
             hf_queues_unserved_in(b, site, err, answer->detail);
-        else if (err != HF_UNSURE && err != HF_NOSCRIPT)
+        else if (err == HF_NOSCRIPT) /* the next one finds it */
+            hf_bundle_check_at(b, hf_boot_ns());
+        else if (err != HF_UNSURE)
             hf_site_refused(site, err, answer->detail);
         return;
     }
