@@ -141,6 +141,22 @@ static void a_new_queue_lists_the_lease_with_the_first_claim(void **state)
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
 }
 
+/* A dead worker may have left jobs there. The next check of the other queue comes later.
+ */
+static void the_clock_of_a_new_queue_is_read_at_once(void **state)
+{
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "new"}};
+    (void)state;
+    start(NULL, 0);
+    put_on("new", "n1", "ok", 0);
+    assert_int_equal(hf_queue_fixture_claim(&queue, "dead", 1, LONG_MS), 1);
+    reload_queues(both, 2);
+    EVENTUALLY(SOON_MS,
+               hf_fixture_number(&queue.redis, "HEXISTS hf:{new}:meta clock") == 1);
+    assert_int_equal(hf_queue_fixture_complete(&queue, "dead", "n1", NULL), HF_OK);
+}
+
 /* While its blocking call cannot be ended, another reload must not hide the first one's
  * queue. */
 static void a_new_queue_is_heard_of_though_a_reload_follows(void **state)
@@ -815,6 +831,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_new_queue_is_claimed_at_once_and_heard_of_later),
         CASE(a_new_queue_lists_the_lease_with_the_first_claim),
+        CASE(the_clock_of_a_new_queue_is_read_at_once),
         CASE(a_new_queue_is_heard_of_though_a_reload_follows),
         CASE(the_baton_of_a_removed_queue_is_given_back),
         CASE(a_removed_queue_finishes_what_runs_and_starts_nothing),

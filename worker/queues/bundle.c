@@ -36,8 +36,8 @@ void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only)
     if (b->look.data == NULL)
         uv_timer_init(&w->loop, &b->look);
     b->look.data = b;
-    if (w->phase == HF_SERVING && !uv_is_active((uv_handle_t *)&b->look))
-        hf_bundle_look_in(b, hf_bundle_longest_ms(w));
+    if (w->phase == HF_SERVING)
+        hf_bundle_check_at(b, hf_boot_ns()); /* dead workers may have left jobs there */
 }
 
 /* A baton that its connection had is lost, which is a doubt. */

@@ -419,6 +419,7 @@ void hf_queue_come_back(hf_served *served)
     served->registration.done = false;
     served->claim.alive_at_ns =
         0; /* its next claim names this worker and its lease there */
+    hf_bundle_check_at(served->bundle, hf_boot_ns());
 }
 
 /* ---- the queues of the plan ---- */

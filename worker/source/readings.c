@@ -29,10 +29,15 @@ static void plan(hf_bundle *b, uint32_t ms)
     hf_bundle_look_in(b, 0); /* sets the timer */
 }
 
+static uint32_t every_ms(const hf_bundle *b)
+{
+    return b->read_ms > LEAST_MS ? b->read_ms : LEAST_MS;
+}
+
 /* After a read that could not be sent, or failed. */
 static uint32_t again_ms(const hf_bundle *b)
 {
-    return b->has_read ? b->read_ms : LEAST_MS;
+    return b->has_read ? every_ms(b) : LEAST_MS;
 }
 
 void hf_readings_told(hf_bundle *b, hf_served *const *queues, const hf_read_queue *read,
@@ -40,9 +45,8 @@ void hf_readings_told(hf_bundle *b, hf_served *const *queues, const hf_read_queu
 {
     bool run = false;
     if (shortest_ms != 0)
-        b->read_ms =
-            shortest_ms / PER_LEASE > LEAST_MS ? shortest_ms / PER_LEASE : LEAST_MS;
-    uint32_t ms = b->read_ms;
+        b->read_ms = shortest_ms / PER_LEASE;
+    uint32_t ms = every_ms(b);
     for (size_t i = 0; i < n; i++) {
         hf_reading_forget(&queues[i]->wake.reading);
         if (read[i].clock_ms == 0)
