@@ -319,10 +319,14 @@ static void hold(const peer_args *args)
     }
 }
 
-const peer_client peer = {.name = "beanstalkd",
-                          .fill = fill,
-                          .drain = drain,
-                          .work = work,
-                          .hold = hold,
-                          .trickle = trickle,
-                          .delay = delay};
+int main(int argc, char **argv)
+{
+    const peer_client client = {.name = "beanstalkd",
+                                .fill = fill,
+                                .drain = drain,
+                                .work = work,
+                                .hold = hold,
+                                .trickle = trickle,
+                                .delay = delay};
+    return peer_main(&client, argc, argv);
+}

@@ -13,11 +13,12 @@
 
 enum { WORDS_MIN = 5, WORDS_MAX = 6, GAP_MIN_US = 2000, GAP_US = 6000 };
 
+static const char *own_name = "peer";
 static hf_rng rng;
 
 void peer_fail(const char *why)
 {
-    (void)fprintf(stderr, "%s: %s\n", peer.name, why);
+    (void)fprintf(stderr, "%s: %s\n", own_name, why);
     (void)fflush(NULL);
     _exit(1); /* other threads may still work */
 }
@@ -87,15 +88,16 @@ void peer_pause_between(void)
     peer_pause_us(GAP_MIN_US + peer_random(GAP_US));
 }
 
-int main(int argc, char **argv)
+int peer_main(const peer_client *client, int argc, char **argv)
 {
     const struct {
         const char *name;
         void (*run)(const peer_args *args);
     } verbs[] = {
-        {"fill", peer.fill}, {"drain", peer.drain},     {"work", peer.work},
-        {"hold", peer.hold}, {"trickle", peer.trickle}, {"delay", peer.delay},
+        {"fill", client->fill}, {"drain", client->drain},     {"work", client->work},
+        {"hold", client->hold}, {"trickle", client->trickle}, {"delay", client->delay},
     };
+    own_name = client->name;
     if (argc < WORDS_MIN || argc > WORDS_MAX)
         peer_fail("expected VERB SOCKET JOBS MS [CONNECTIONS]");
     const peer_args args = {.server = argv[2],

@@ -1,5 +1,5 @@
 /* client.h - what the clients in C of this folder share. Each is one program with the
- * same verbs, which README.md beside this file describes; main() is in client.c. */
+ * same verbs, which README.md beside this file describes. */
 #ifndef HF_BENCH_PEERS_CLIENT_H
 #define HF_BENCH_PEERS_CLIENT_H
 
@@ -28,7 +28,8 @@ typedef struct peer_client {
     void (*delay)(const peer_args *args);
 } peer_client;
 
-extern const peer_client peer; /* each client's own */
+/* What main() of each client does. Returns its exit status. */
+int peer_main(const peer_client *client, int argc, char **argv);
 
 /* Says why on standard error and ends the process. */
 _Noreturn void peer_fail(const char *why);

@@ -223,10 +223,14 @@ static void hold(const peer_args *args)
     serve(args, 1, args->ms, on_hold, await_ready);
 }
 
-const peer_client peer = {.name = "holdfast",
-                          .fill = fill,
-                          .drain = drain,
-                          .work = work,
-                          .hold = hold,
-                          .trickle = trickle,
-                          .delay = delay};
+int main(int argc, char **argv)
+{
+    const peer_client client = {.name = "holdfast",
+                                .fill = fill,
+                                .drain = drain,
+                                .work = work,
+                                .hold = hold,
+                                .trickle = trickle,
+                                .delay = delay};
+    return peer_main(&client, argc, argv);
+}
