@@ -240,7 +240,7 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
         return hf_cli_fail(cli, err, detail);
     int code = hf_cli_put_over(cli);
     if (code == HF_EXIT_OK && cli->server.tls != NULL && cli->server.tls->skip_verify &&
-        args->command->run != hf_cmd_worker) /* a worker logs it */
+        !args->command->logs)
         hf_cli_warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
     if (code == HF_EXIT_OK)
         warn_of_files(cli);

@@ -543,18 +543,17 @@ static const hf_command commands[] = {
      .operands = "[-- COMMAND]",
      .max_operands = HF_ARGV_MAX,
      .dashes = true,
+     .logs = true,
      .opts = hf_opts_worker,
      .run = hf_cmd_worker,
      .section = "workers",
      .help = "run jobs with the programs of the configuration file",
      .more =
          "COMMAND, with its arguments, is a program that speaks pipe 1, as `python "
-         "worker.py` with the Python "
-         "library does: the worker starts some processes of it, and they run one job "
-         "after "
-         "another. It takes the place of the handlers of the file, names its types "
-         "itself, "
-         "and gets the whole environment. No file is needed then. If it never starts, "
+         "worker.py` with the Python library does: the worker starts some processes of "
+         "it, and they run one job after another. It takes the place of the handlers of "
+         "the file, names its types itself, and gets the whole environment. No file is "
+         "needed then. If it never starts, "
          "the worker exits with 78 after three tries.\nWithout --queue and without "
          "`queues` in the file the worker serves `default`, and the queues that the "
          "programs of pools name.\nTERM and INT: claim "

@@ -45,6 +45,7 @@ typedef struct hf_command {
                      none of them is an option */
     bool dashes;  /* its operands are a program and its arguments, after "--" only */
     bool bare;    /* needs no configuration: it is not read */
+    bool logs;    /* has a log of its own, and warns there of its configuration */
     bool hidden;
     int core;            /* its place in the list that `holdfast` alone prints; 0: none */
     const char *alike;   /* what others call it, with '|' between: it is suggested then */

@@ -27,7 +27,6 @@ FOLDERS = "base cron redis config lock queue admin producer worker seen cli top 
 # The circles that exist, each by its first file: how many files, how many calls between them.
 CIRCLES = {
     "admin/queues": (2, 2),
-    "cli/cli": (2, 2),
     "cli/demo/facts": (4, 8),
     "redis/client": (5, 12),
 }
