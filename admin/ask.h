@@ -81,10 +81,6 @@ HF_MUSTCHECK hf_err hf_admin_each_node(hf_admin *admin,
                                        hf_err (*fn)(hf_admin *admin, void *arg),
                                        void *arg);
 
-/* Puts the queue's name into the registry. */
-HF_MUSTCHECK hf_err hf_admin_register(hf_admin *admin, const hf_queue *queue,
-                                      uint64_t until_ns);
-
 /* Waits until then, and keeps the connection alive meanwhile. */
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
 

@@ -18,7 +18,4 @@ void hf_names_add(hf_names *names, const char *name);
 HF_MUSTCHECK hf_err hf_names_take(hf_names *names, char ***out, size_t *n);
 void hf_names_done(hf_names *names);
 
-/* Adds those that the registry has: the valid ones, or those that no call can use. */
-HF_MUSTCHECK hf_err hf_registered_names(hf_admin *admin, bool valid, hf_names *names);
-
 #endif

@@ -13,6 +13,7 @@
 
 #include "admin/order.h"
 #include "admin/parts.h"
+#include "admin/registry.h"
 #include "base/base.h"
 #include "queue/keys.h"
 #include "queue/send.h"
@@ -161,7 +162,7 @@ static hf_err leave_the_list(hf_admin *admin, const hf_queue *queue)
         err = hf_holdings_of(admin, queue, &found);
     if (err != HF_OK || hf_holdings_none(&found))
         return err;
-    err = hf_admin_register(admin, queue, hf_admin_until(admin));
+    err = hf_registry_add(admin, queue, hf_admin_until(admin));
     return err != HF_OK ? err
                         : hf_admin_fail(admin, HF_BUSY, "queue '%.80s' was used just now",
                                         queue->name);

@@ -9,6 +9,7 @@
 #include "admin/ask.h"
 #include "admin/names.h"
 #include "admin/order.h"
+#include "admin/registry.h"
 #include "admin/remove.h"
 #include "base/base.h"
 #include "base/clock.h"
@@ -111,7 +112,7 @@ static hf_err keep_strays(hf_admin *admin, bool fix, char **names, size_t *n)
             continue;
         names[left++] = names[i];
         if (fix && good && !broken)
-            err = hf_admin_register(admin, &queue, hf_admin_until(admin));
+            err = hf_registry_add(admin, &queue, hf_admin_until(admin));
     }
     free(listed);
     *n = left;
@@ -134,7 +135,7 @@ hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n
     hf_names_init(&s.names);
     hf_admin_begin(admin, detail);
     hf_err err = find_all(admin, &s);
-    if (err == HF_OK && (err = hf_registered_names(admin, false, &s.names)) == HF_REDIS)
+    if (err == HF_OK && (err = hf_registry_names(admin, false, &s.names)) == HF_REDIS)
         err = HF_OK; /* it is no set: hf_admin_queues() says so */
     if (err != HF_OK) {
         hf_names_done(&s.names);

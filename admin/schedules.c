@@ -8,6 +8,7 @@
 
 #include "admin/order.h"
 #include "admin/parts.h"
+#include "admin/registry.h"
 #include "admin/remove.h"
 #include "base/base.h"
 #include "base/id.h"
@@ -89,7 +90,7 @@ hf_err hf_admin_schedule_put(hf_admin *admin, const hf_schedule *theirs,
     if (err != HF_OK)
         err = hf_admin_fail(admin, err, "%s", hf_err_text(err));
     else
-        err = hf_admin_register(admin, &queue, hf_admin_until(admin));
+        err = hf_registry_add(admin, &queue, hf_admin_until(admin));
     if (err == HF_OK)
         err = hf_admin_in_part_of(admin, &queue, schedule.id, put_in, &value);
     hf_buf_done(&value);

@@ -3,6 +3,7 @@
 
 #include "admin/order.h"
 #include "admin/parts.h"
+#include "admin/registry.h"
 #include "base/base.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -46,7 +47,7 @@ hf_err hf_admin_divide(hf_admin *admin, const char *name, unsigned n,
                              "%d characters, found %u and %zu",
                              HF_SHARDS_MIN, HF_SHARDS_MAX, HF_SHARDED_NAME_MAX, n,
                              strlen(queue.name));
-    err = hf_admin_register(admin, &queue, hf_admin_until(admin));
+    err = hf_registry_add(admin, &queue, hf_admin_until(admin));
     if (err == HF_OK)
         err = ask_to_divide(admin, &queue, &wanted, &divided);
     if (err != HF_OK || hf_divided_is(&divided, n, why))
