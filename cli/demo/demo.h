@@ -2,6 +2,7 @@
  * the stage. Private to them.
  *
  *   demo.c    the story, from the first server to the last check
+ *   plan.c    what follows from the plan and from the runs that were seen
  *   stage.c   the server, the handlers, the workers, and their end
  *   browser.c the dashboard beside it, if it was asked for
  *   facts.c   what the handlers noted, what runs, what Redis counts
@@ -158,18 +159,29 @@ typedef struct hf_demo_takeover {
     int64_t first_ms, last_ms;  /* after the kill; 0: none */
 } hf_demo_takeover;
 
+/* -- plan.c -- */
 extern const char *const hf_demo_queue_names[HF_DEMO_QUEUES];
 
 int64_t hf_demo_now_ms(void);
 const char *hf_demo_queue_of(const hf_demo_job *job);
+/* Worker i, counted from 0, runs so many jobs at the same time. */
+size_t hf_demo_slots_of(size_t i);
+/* So many of its runs are remembered. */
+size_t hf_demo_runs_of(const hf_demo_job *job);
+size_t hf_demo_count_runs(const hf_demo *d); /* of all jobs */
+/* The worker of a run: 0 to HF_DEMO_WORKERS - 1, or HF_DEMO_WORKERS for none. */
+size_t hf_demo_worker_of(const hf_demo *d, const hf_demo_run *run);
+/* Whether the kill ended this run. */
+bool hf_demo_was_killed(const hf_demo *d, const hf_demo_run *run);
+/* The run of a long job that follows the one that was killed; NULL: there is none yet. */
+const hf_demo_run *hf_demo_rerun(const hf_demo *d, const hf_demo_job *job);
+void hf_demo_take_over(const hf_demo *d, hf_demo_takeover *out);
 
 /* -- stage.c: each returns an exit code and has reported the error -- */
 int hf_demo_open(hf_demo *d, const hf_cli *cli);
 /* Ends every process that was started, and removes every file unless --keep was given.
  */
 void hf_demo_close(hf_demo *d, bool keep);
-/* Worker i, counted from 0, runs so many jobs at the same time. */
-size_t hf_demo_slots_of(size_t i);
 /* queue NULL: those of the configuration file. */
 int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue);
 /* Starts this program again, with its output in a file of the demo, whose path goes to
@@ -195,17 +207,6 @@ int hf_demo_look(hf_demo *d);
 void hf_demo_remember_victims(hf_demo *d);
 /* How many processes are ours that we did not start ourselves: orphans of a worker. */
 size_t hf_demo_orphans(const hf_demo *d);
-/* The run of a long job that follows the one that was killed; NULL: there is none yet. */
-const hf_demo_run *hf_demo_rerun(const hf_demo *d, const hf_demo_job *job);
-
-/* Whether the kill ended this run. */
-bool hf_demo_was_killed(const hf_demo *d, const hf_demo_run *run);
-/* The worker of a run: 0 to HF_DEMO_WORKERS - 1, or HF_DEMO_WORKERS for none. */
-size_t hf_demo_worker_of(const hf_demo *d, const hf_demo_run *run);
-/* So many of its runs are remembered. */
-size_t hf_demo_runs_of(const hf_demo_job *job);
-size_t hf_demo_count_runs(const hf_demo *d); /* of all jobs */
-void hf_demo_take_over(const hf_demo *d, hf_demo_takeover *out);
 
 /* -- view.c -- */
 void hf_demo_view_init(hf_demo *d);

@@ -22,8 +22,6 @@
 
 enum { EXIT_NOT_STARTED = 127, ORPHANS_MS = 3000 };
 
-const char *const hf_demo_queue_names[HF_DEMO_QUEUES] = {"default", "long"};
-
 /* ---- the files ---- */
 
 static const char config_text[] =
@@ -166,11 +164,6 @@ static _Noreturn void become_child(const hf_demo *d, const char *log, char *cons
         _exit(EXIT_NOT_STARTED);
     (void)execv("/proc/self/exe", argv);
     _exit(EXIT_NOT_STARTED);
-}
-
-size_t hf_demo_slots_of(size_t i)
-{
-    return i == 0 ? HF_DEMO_SLOTS : HF_DEMO_SLOTS_OTHERS;
 }
 
 int hf_demo_spawn(hf_demo *d, const char *name, const char *const argv[],

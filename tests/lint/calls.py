@@ -26,7 +26,6 @@ BUILD = os.environ.get("HF_BUILD", "build")
 FOLDERS = "base cron redis config lock queue admin producer worker seen cli top dashboard bench".split()
 # The circles that exist, each by its first file: how many files, how many calls between them.
 CIRCLES = {
-    "cli/demo/facts": (4, 8),
     "redis/client": (5, 12),
 }
 OWN_HEADERS = {"lock", "producer", "redis", "worker"}
