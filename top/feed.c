@@ -18,7 +18,7 @@ enum { PER_SECOND = 100, BURST = 100, SLICE_MS = 100 };
 struct hf_feed {
     hf_top_reader *reader;
     pthread_t thread;
-    int news;              /* an eventfd */
+    int changed_fd;        /* an eventfd */
     pthread_mutex_t mutex; /* of what follows */
     pthread_cond_t changed;
     bool stop, ended, fresh; /* fresh: what is wanted is new */
@@ -36,19 +36,19 @@ struct hf_feed {
 static void tell(hf_feed *feed)
 {
     const uint64_t one = 1;
-    while (write(feed->news, &one, sizeof one) < 0 && errno == EINTR)
+    while (write(feed->changed_fd, &one, sizeof one) < 0 && errno == EINTR)
         continue;
 }
 
 int hf_feed_fd(const hf_feed *feed)
 {
-    return feed->news;
+    return feed->changed_fd;
 }
 
 void hf_feed_seen(hf_feed *feed)
 {
     uint64_t n;
-    while (read(feed->news, &n, sizeof n) < 0 && errno == EINTR)
+    while (read(feed->changed_fd, &n, sizeof n) < 0 && errno == EINTR)
         continue;
 }
 
@@ -181,7 +181,7 @@ static int start(hf_feed *feed)
 
 static void destroy(hf_feed *feed)
 {
-    (void)close(feed->news);
+    (void)close(feed->changed_fd);
     (void)pthread_cond_destroy(&feed->changed);
     (void)pthread_mutex_destroy(&feed->mutex);
     free(feed);
@@ -195,13 +195,13 @@ hf_err hf_feed_open(hf_feed **out, hf_top_reader *reader)
         return HF_NOMEM;
     feed->reader = reader;
     feed->want.interval_ms = 1000;
-    feed->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    feed->changed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_init(&feed->mutex, NULL);
     (void)pthread_condattr_init(&attributes);
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&feed->changed, &attributes);
     (void)pthread_condattr_destroy(&attributes);
-    if (feed->news < 0 || start(feed) != 0) {
+    if (feed->changed_fd < 0 || start(feed) != 0) {
         destroy(feed);
         return HF_SYSTEM;
     }

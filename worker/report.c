@@ -44,11 +44,12 @@ void hf_report_outage(hf_worker *w, hf_outage *outage, const char *message, hf_e
                       const char *detail)
 {
     uint64_t now = hf_boot_ns();
-    bool news = outage->err != err || now - outage->logged_ns >= HF_REMIND_MS * HF_MS_NS;
-    if (news)
+    bool is_new =
+        outage->err != err || now - outage->logged_ns >= HF_REMIND_MS * HF_MS_NS;
+    if (is_new)
         *outage = (hf_outage){err, now};
     hf_log_field field = {.key = "error", .text = detail};
-    hf_report(w, news ? HF_LOG_ERROR : HF_LOG_DEBUG, message, &field, 1);
+    hf_report(w, is_new ? HF_LOG_ERROR : HF_LOG_DEBUG, message, &field, 1);
 }
 
 void hf_report_rate(const hf_worker_queue *limits, char out[HF_RATE_SIZE])

@@ -189,10 +189,10 @@ static int read_options(const hf_cli *cli, lock_options *o)
 
 /* ---- asking for it ---- */
 
-static void news(const hf_lock_run *run)
+static void notify(const hf_lock_run *run)
 {
     uint64_t one = 1;
-    (void)!write(run->news_fd, &one, sizeof one); /* full: it is readable */
+    (void)!write(run->changed_fd, &one, sizeof one); /* full: it is readable */
 }
 
 static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
@@ -204,7 +204,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     (void)snprintf(run->detail, sizeof run->detail, "%s", detail);
     run->answered = true;
     (void)pthread_mutex_unlock(&run->mutex);
-    news(run);
+    notify(run);
 }
 
 /* True: there is an answer. Else it is cancelled, while the handle is still good. */
@@ -232,7 +232,7 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
     } else if (event == HF_LOCK_EVENT_SUSPECT) {
         atomic_store(&run->suspect, true);
     }
-    news(run);
+    notify(run);
 }
 
 /* Reads the signals that have come; one that ends a program is given back, else 0. */
@@ -297,12 +297,12 @@ static int give_back(hf_lock_run *run, int code)
     switch (hf_lock_release_wait(run->lock, NULL)) {
     case HF_RELEASE_EXPIRED:
     case HF_RELEASE_NOT_OWNER:
-        if (run->told_lost)
+        if (run->said_lost)
             return code;
         return hf_cli_say(run->cli, HF_EXIT_LATER, "",
                           "lock '%s' was lost before the command ended", run->names);
     case HF_RELEASE_UNKNOWN:
-        if (!run->told_lost)
+        if (!run->said_lost)
             hf_lock_run_note(run,
                              "lock '%s' could not be given back, and ends with its lease",
                              run->names);
@@ -361,13 +361,13 @@ static bool open_fds(hf_lock_run *run)
         return false;
     run->loss_fd = loss[0];
     atomic_init(&run->loss_ours_fd, loss[1]);
-    run->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return run->news_fd >= 0 && hf_signals_take(&run->signals);
+    run->changed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return run->changed_fd >= 0 && hf_signals_take(&run->signals);
 }
 
 static void close_fds(hf_lock_run *run)
 {
-    int fds[] = {run->loss_fd, atomic_load(&run->loss_ours_fd), run->news_fd,
+    int fds[] = {run->loss_fd, atomic_load(&run->loss_ours_fd), run->changed_fd,
                  run->signals.fd};
     for (size_t i = 0; i < HF_COUNT(fds); i++)
         if (fds[i] >= 0)
@@ -395,7 +395,7 @@ int hf_cmd_lock(hf_cli *cli)
                        .verbose = hf_argv_has(cli->args, "verbose"),
                        .signals = {.fd = -1},
                        .terminal = {.fd = -1},
-                       .news_fd = -1,
+                       .changed_fd = -1,
                        .loss_fd = -1};
     hf_lock_client *locks = NULL;
     atomic_init(&run.loss_ours_fd, -1);

@@ -43,17 +43,17 @@ typedef struct program {
     bool ending;      /* the lock is lost: the minder has asked it to end */
     uint64_t kill_ns; /* 0: it need not be killed; after that it should be gone */
     bool killed;      /* it was, */
-    bool told;        /* and runs on */
+    bool said_alive;  /* and runs on */
     int rest_ms;      /* to the next look; 0: the leader lives */
 } program;
 
 void hf_lock_run_wait(const hf_lock_run *run, int ms)
 {
-    uint64_t news;
+    uint64_t count;
     struct pollfd fds[] = {{.fd = run->signals.fd, .events = POLLIN},
-                           {.fd = run->news_fd, .events = POLLIN}};
+                           {.fd = run->changed_fd, .events = POLLIN}};
     (void)poll(fds, HF_COUNT(fds), ms);
-    (void)!read(run->news_fd, &news, sizeof news);
+    (void)!read(run->changed_fd, &count, sizeof count);
 }
 
 void hf_lock_run_note(const hf_lock_run *run, const char *format, ...)
@@ -75,11 +75,11 @@ void hf_lock_run_note(const hf_lock_run *run, const char *format, ...)
  * reached no process of the group. */
 static void say_it_runs_on(program *p, const char *why)
 {
-    if (!p->told)
+    if (!p->said_alive)
         hf_lock_run_note(
             p->run, "the command cannot be ended, and runs on: %s (process group %ld)",
             why, (long)p->pid);
-    p->told = true;
+    p->said_alive = true;
 }
 
 static void send_signal(const program *p, int number)
@@ -212,7 +212,7 @@ static void on_lost(program *p)
 {
     uint32_t grace_ms = p->run->grace_ms;
     say_lost(p->run);
-    p->ending = p->run->told_lost = true;
+    p->ending = p->run->said_lost = true;
     p->kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
     p->killed = false;
     if (kill(-p->pid, 0) != 0 && errno == EPERM)
@@ -230,7 +230,7 @@ static void on_signal(program *p, int number)
         send_signal(p, number);
 }
 
-static void tell_news(program *p)
+static void say_changes(program *p)
 {
     hf_lock_run *run = p->run;
     if (atomic_exchange(&run->revoked, false))
@@ -285,7 +285,7 @@ static void watch(program *p)
         int number;
         while ((number = hf_signals_next(&p->run->signals)) != 0)
             on_signal(p, number);
-        tell_news(p);
+        say_changes(p);
         kill_in_time(p);
         if (is_over(p))
             return;
@@ -330,7 +330,7 @@ static int begin(program *p)
         if (err != HF_LOST)
             return hf_cli_fail(run->cli, err, detail);
         say_lost(run);
-        run->told_lost = true;
+        run->said_lost = true;
         return HF_EXIT_LATER;
     }
     p->pid = child.pid;

@@ -20,11 +20,11 @@ typedef struct hf_lock_run {
     hf_signals signals;
     hf_terminal_of terminal;
     hf_lock *lock;
-    int news_fd; /* readable when one of these has changed; from any thread */
+    int changed_fd; /* readable when one of these has changed; from any thread */
     atomic_bool lost, revoked, suspect;
     int loss_fd;                 /* the program's: at its end when the lock is lost */
     _Atomic int loss_ours_fd;    /* keeps it from that; -1: closed */
-    bool told_lost;              /* on standard error */
+    bool said_lost;              /* on standard error */
     bool by_signal, by_terminal; /* the exit code at the end */
 
     pthread_mutex_t mutex; /* for what follows, and for the handle before the answer */
@@ -33,7 +33,7 @@ typedef struct hf_lock_run {
     char detail[HF_DETAIL_SIZE];
 } hf_lock_run;
 
-/* Waits until there are signals or news, or for `ms` (-1: without a limit). */
+/* Waits until there are signals or changes, or for `ms` (-1: without a limit). */
 void hf_lock_run_wait(const hf_lock_run *run, int ms);
 
 /* One line on standard error. */

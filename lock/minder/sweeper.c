@@ -19,7 +19,7 @@ enum { ASKS_MAX = 256 };
 struct hf_sweeper {
     uv_async_t async;
     uv_mutex_t lock;
-    uv_cond_t news;
+    uv_cond_t changed;
     uv_thread_t thread;
     bool has_thread, closing;
     hf_sweep *wanted, *done;
@@ -98,9 +98,9 @@ static void run_thread(void *arg)
             continue;
         if (s->wanted == NULL) {
             pause_ms = PAUSE_LEAST_MS;
-            uv_cond_wait(&s->news, &s->lock);
+            uv_cond_wait(&s->changed, &s->lock);
         } else if (alive) {
-            (void)uv_cond_timedwait(&s->news, &s->lock, pause_ms * HF_MS_NS);
+            (void)uv_cond_timedwait(&s->changed, &s->lock, pause_ms * HF_MS_NS);
             pause_ms = pause_ms < PAUSE_MOST_MS ? 2 * pause_ms : pause_ms;
         }
     }
@@ -129,13 +129,13 @@ hf_err hf_sweeper_new(hf_sweeper **out, struct uv_loop_s *loop)
     if (s == NULL)
         return HF_NOMEM;
     if (uv_mutex_init(&s->lock) == 0) {
-        if (uv_cond_init(&s->news) == 0) {
+        if (uv_cond_init(&s->changed) == 0) {
             if (uv_async_init(loop, &s->async, on_async) == 0) {
                 s->async.data = s;
                 *out = s;
                 return HF_OK;
             }
-            uv_cond_destroy(&s->news);
+            uv_cond_destroy(&s->changed);
         }
         uv_mutex_destroy(&s->lock);
     }
@@ -164,7 +164,7 @@ void hf_sweeper_kill(hf_sweeper *s, hf_sweep *sweep)
     if (s->has_thread) {
         sweep->next = s->wanted;
         s->wanted = sweep;
-        uv_cond_signal(&s->news);
+        uv_cond_signal(&s->changed);
     } else { /* the system has no thread now: one pass is better than none */
         hf_family_kill(&sweep->family, 1);
         sweep->left = sweep->family.alive > 0;
@@ -181,7 +181,7 @@ void hf_sweeper_ask(hf_sweeper *s, const hf_family *family)
     start_thread(s);
     if (s->has_thread && s->asks_n < ASKS_MAX)
         s->asks[s->asks_n++] = *family;
-    uv_cond_signal(&s->news);
+    uv_cond_signal(&s->changed);
     uv_mutex_unlock(&s->lock);
 }
 
@@ -190,7 +190,7 @@ static void on_closed(uv_handle_t *handle)
     hf_sweeper *s = handle->data;
     void (*cb)(void *) = s->closed_cb;
     void *arg = s->closed_arg;
-    uv_cond_destroy(&s->news);
+    uv_cond_destroy(&s->changed);
     uv_mutex_destroy(&s->lock);
     free(s);
     cb(arg);
@@ -203,7 +203,7 @@ void hf_sweeper_close(hf_sweeper *s, void (*cb)(void *arg), void *arg)
     s->closing = true;
     s->closed_cb = cb;
     s->closed_arg = arg;
-    uv_cond_signal(&s->news);
+    uv_cond_signal(&s->changed);
     uv_mutex_unlock(&s->lock);
     if (s->has_thread)
         uv_thread_join(&s->thread);

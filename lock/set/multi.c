@@ -176,7 +176,7 @@ static void refused(hf_set_member *m, const char *detail)
                             : hf_err_text(m->err));
 }
 
-static void news(hf_lock_set *set)
+static void on_lost(hf_lock_set *set)
 {
     if (set->step == SET_TAKE && !all_stand(set))
         fail_one_was_lost(set);
@@ -216,8 +216,8 @@ static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
                    hf_lock_set **out, char *detail)
 {
     /* A lost member is kept until the release. */
-    static const hf_set_kind kind = {ask_next, got,  refused, NULL,
-                                     undone,   news, due_ns,  in_time};
+    static const hf_set_kind kind = {ask_next, got,     refused, NULL,
+                                     undone,   on_lost, due_ns,  in_time};
     hf_lock_set *set = NULL;
     hf_err err = check(servers, o, detail);
     if (err == HF_OK)

@@ -277,7 +277,7 @@ static void stop_refills(hf_lock_set *set)
             hf_lock_cancel(set->members[i].asked);
 }
 
-static void news(hf_lock_set *set)
+static void on_lost(hf_lock_set *set)
 {
     count(set);
     if (may_refill(set))
@@ -335,8 +335,8 @@ hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *theirs,
 {
     hf_redlock_opts o;
     hf_lock_set *set;
-    static const hf_set_kind kind = {try_now, got,  refused, left,
-                                     undone,  news, due_ns,  in_time};
+    static const hf_set_kind kind = {try_now, got,     refused, left,
+                                     undone,  on_lost, due_ns,  in_time};
     hf_err err = hf_struct_in(&o, sizeof o, theirs, "hf_redlock_opts", detail);
     if (err != HF_OK)
         return err;

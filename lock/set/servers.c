@@ -65,8 +65,8 @@ static void submit(void *arg)
         begin_closing(servers);
     for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
         next = set->next;
-        if (atomic_exchange(&set->news, false))
-            set->kind->news(set);
+        if (atomic_exchange(&set->member_lost, false))
+            set->kind->lost(set);
         hf_set_check(set);
     }
     on_turned(servers);

@@ -58,7 +58,7 @@ typedef struct hf_set_kind {
     void (*left)(hf_set_member *m);   /* given back in HELD, because it was lost; NULL:
                                          none is */
     void (*undone)(hf_lock_set *set); /* nothing is under way any more */
-    void (*news)(hf_lock_set *set);   /* a member may have been lost */
+    void (*lost)(hf_lock_set *set);   /* a member may have been lost */
     uint64_t (*due_ns)(const hf_lock_set *set); /* UINT64_MAX: nothing is */
     void (*time)(hf_lock_set *set, uint64_t now_ns);
 } hf_set_kind;
@@ -77,7 +77,7 @@ struct hf_lock_set {
     int64_t wait_ms;
     uint64_t begun_ns, until_ns; /* UINT64_MAX: for ever */
     hf_handle handle;
-    atomic_bool news;
+    atomic_bool member_lost;
 
     hf_set_step step;
     size_t open; /* answers that are to come */
@@ -103,7 +103,7 @@ struct hf_lock_set {
     uv_mutex_t lock; /* and under it: */
     bool silent;     /* its user gets no more events; a running call may not have ended */
     hf_set_phase phase;
-    bool lost, lost_told, suspect;
+    bool lost, lost_reported, suspect;
     hf_lock_reason reason;
     size_t lost_member;
     int fd; /* -1: none yet */

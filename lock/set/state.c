@@ -91,12 +91,12 @@ static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost
 {
     set_view view = settle(set);
     bool suspect = view.solid < set->needed;
-    if (set->silent || set->lost_told || set->phase == PHASE_NEW)
+    if (set->silent || set->lost_reported || set->phase == PHASE_NEW)
         return false;
     if (set->lost) {
         if (lost != NULL && m->lock == lost)
             blame(set, m);
-        set->lost_told = true;
+        set->lost_reported = true;
         *event = HF_LOCK_EVENT_LOST;
         return true;
     }
@@ -105,9 +105,9 @@ static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost
         return true;
     }
     *event = suspect ? HF_LOCK_EVENT_SUSPECT : HF_LOCK_EVENT_HELD;
-    bool news = suspect != set->suspect;
+    bool is_new = suspect != set->suspect;
     set->suspect = suspect;
-    return news;
+    return is_new;
 }
 
 /* On the thread that renews. */
@@ -117,17 +117,17 @@ void hf_set_state_on_event(hf_lock *lock, hf_lock_event event, void *member)
     hf_lock_set *set = m->set;
     bool lost = event == HF_LOCK_EVENT_LOST, revoked = event == HF_LOCK_EVENT_REVOKED;
     uv_mutex_lock(&set->lock);
-    bool news = choose(set, m, lost ? lock : NULL, revoked, &event);
+    bool is_new = choose(set, m, lost ? lock : NULL, revoked, &event);
     size_t about = event == HF_LOCK_EVENT_LOST ? set->lost_member : m->place;
     uv_mutex_unlock(&set->lock);
     hf_callback callback;
     hf_callback_begin(&callback, set->servers);
-    if (news && set->on_event != NULL)
+    if (is_new && set->on_event != NULL)
         set->on_event(set, event, about, set->event_arg);
     hf_callback_end(&callback);
     if (lost) {
         atomic_store(&m->lost, true);
-        atomic_store(&set->news, true);
+        atomic_store(&set->member_lost, true);
         hf_run_loop_wake(&set->servers->tasks.run);
     }
 }

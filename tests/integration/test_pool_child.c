@@ -30,7 +30,7 @@ static void on_verdict(hf_child *c, void *job, const hf_child_verdict *verdict, 
     takes_more = hf_child_takes_jobs(c) || hf_child_can_take(c);
 }
 
-static void on_news(hf_child *c, void *job, const hf_frame *frame, void *arg)
+static void on_update(hf_child *c, void *job, const hf_frame *frame, void *arg)
 {
     (void)c, (void)job, (void)frame, (void)arg;
 }
@@ -60,7 +60,7 @@ static void on_gone(hf_child *c, void *arg)
 
 static const hf_child_calls calls = {.ready = on_ready,
                                      .verdict = on_verdict,
-                                     .news = on_news,
+                                     .update = on_update,
                                      .line = on_line,
                                      .output = on_output,
                                      .unanswered = on_unanswered,

@@ -177,8 +177,8 @@ static void end_lease(hf_lock *lock)
 
 static void turn(void)
 {
-    if (atomic_exchange(&set->news, false))
-        set->kind->news(set);
+    if (atomic_exchange(&set->member_lost, false))
+        set->kind->lost(set);
 }
 
 static void answer_releases(void)

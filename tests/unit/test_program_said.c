@@ -10,24 +10,25 @@
 #include "worker/program/said.h"
 
 typedef struct heard {
-    char text[1024]; /* of all news, one after the other */
+    char text[1024]; /* of all updates, one after the other */
     char faults[512];
-    int news, n_faults;
+    int updates, n_faults;
 } heard;
 
-static void on_news(const hf_program_news *news, void *arg)
+static void on_update(const hf_program_update *update, void *arg)
 {
     heard *h = arg;
     size_t len = strlen(h->text);
-    h->news++;
-    if (news->has_progress)
+    h->updates++;
+    if (update->has_progress)
+        len += (size_t)snprintf(h->text + len, sizeof h->text - len, "p%u ",
+                                update->progress);
+    if (update->note != NULL && len < sizeof h->text)
         len +=
-            (size_t)snprintf(h->text + len, sizeof h->text - len, "p%u ", news->progress);
-    if (news->note != NULL && len < sizeof h->text)
-        len += (size_t)snprintf(h->text + len, sizeof h->text - len, "n%s ", news->note);
-    if (news->checkpoint != NULL && len < sizeof h->text)
+            (size_t)snprintf(h->text + len, sizeof h->text - len, "n%s ", update->note);
+    if (update->checkpoint != NULL && len < sizeof h->text)
         (void)snprintf(h->text + len, sizeof h->text - len, "c%.*s ",
-                       (int)news->checkpoint_len, (const char *)news->checkpoint);
+                       (int)update->checkpoint_len, (const char *)update->checkpoint);
 }
 
 static void on_fault(const char *text, void *arg)
@@ -42,8 +43,8 @@ static heard h;
 
 static void begin(void)
 {
-    h = (heard){.news = 0};
-    hf_program_said_init(&said, on_news, on_fault, &h);
+    h = (heard){.updates = 0};
+    hf_program_said_init(&said, on_update, on_fault, &h);
 }
 
 static void feed(const char *text)
@@ -219,7 +220,7 @@ static void a_line_that_is_too_long_is_ignored_and_told_once(void **state)
             hf_program_said_feed(&said, line + at,
                                  len + 1 - at < 1000 ? len + 1 - at : 1000);
         feed("{\"progress\":60}\n");
-        assert_int_equal(h.news, more == 0 ? 5 : 1);
+        assert_int_equal(h.updates, more == 0 ? 5 : 1);
         assert_int_equal(h.n_faults, more == 0 ? 0 : 1);
         hf_program_said_end(&said);
         hf_program_said_done(&said);

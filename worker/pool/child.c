@@ -470,14 +470,14 @@ static void on_verdict(hf_child *c, const hf_frame *frame)
     free(kept);
 }
 
-static void on_news(hf_child *c, const hf_frame *frame)
+static void on_update(hf_child *c, const hf_frame *frame)
 {
     char why[HF_FRAME_FAULT_SIZE];
     slot *s = slot_of_run(c, frame->run);
     if (s == NULL)
         return; /* it has its verdict */
     if (!hf_frame_is_refused(frame, why))
-        c->opts.calls->news(c, s->job, frame, c->opts.arg);
+        c->opts.calls->update(c, s->job, frame, c->opts.arg);
     else if (s->refused == NULL)
         s->refused = strdup(why);
 }
@@ -495,7 +495,7 @@ static void on_frame(const hf_frame *frame, void *arg)
     } else if (frame->kind == HF_FRAME_LEAVE) {
         apply(c, HF_CHILD_E_LEAVE);
     } else if (frame->kind != HF_FRAME_PONG) {
-        on_news(c, frame);
+        on_update(c, frame);
     }
 }
 

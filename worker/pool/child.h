@@ -62,7 +62,7 @@ typedef struct hf_child_calls {
                   void *arg);
     void (*verdict)(hf_child *child, void *job, const hf_child_verdict *verdict,
                     void *arg);
-    void (*news)(hf_child *child, void *job, const hf_frame *frame, void *arg);
+    void (*update)(hf_child *child, void *job, const hf_frame *frame, void *arg);
     /* Its outputs. job: the one that runs, if there is one at most; NULL: not known. */
     void (*line)(hf_child *child, void *job, int stream, const char *text, size_t len,
                  void *arg);

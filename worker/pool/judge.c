@@ -68,7 +68,7 @@ void hf_judge_verdict(hf_run *run, const hf_child_verdict *verdict)
         run->released = true; /* its own programs may have got the signal, too */
 }
 
-void hf_judge_news(hf_run *run, const hf_frame *frame)
+void hf_judge_update(hf_run *run, const hf_frame *frame)
 {
     if (frame->kind == HF_FRAME_LOG) {
         hf_notes_log(run, frame->body, frame->body_len);

@@ -9,7 +9,7 @@
 /* A verdict; hf_outbox_finish() comes next. */
 void hf_judge_verdict(hf_run *run, const hf_child_verdict *verdict);
 /* Progress, a checkpoint, or a part of its log. */
-void hf_judge_news(hf_run *run, const hf_frame *frame);
+void hf_judge_update(hf_run *run, const hf_frame *frame);
 /* Its process has ended, as `end` says, and it is no crash and no neighbour: again
  * hf_outbox_finish() comes next. */
 void hf_judge_end(hf_run *run, const hf_child_end *end);

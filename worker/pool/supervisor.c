@@ -216,12 +216,12 @@ static void on_output(hf_child *child, void *job, const char *bytes, size_t len,
 
 static void on_verdict(hf_child *child, void *job, const hf_child_verdict *verdict,
                        void *arg);
-static void on_news(hf_child *child, void *job, const hf_frame *frame, void *arg);
+static void on_update(hf_child *child, void *job, const hf_frame *frame, void *arg);
 static void on_unanswered(hf_child *child, void *job, const hf_child_end *end, void *arg);
 
 static const hf_child_calls calls = {.ready = on_ready,
                                      .verdict = on_verdict,
-                                     .news = on_news,
+                                     .update = on_update,
                                      .line = on_line,
                                      .output = on_output,
                                      .unanswered = on_unanswered,
@@ -592,10 +592,10 @@ static void on_verdict(hf_child *child, void *job, const hf_child_verdict *verdi
         hf_outbox_gather(s->worker);
 }
 
-static void on_news(hf_child *child, void *job, const hf_frame *frame, void *arg)
+static void on_update(hf_child *child, void *job, const hf_frame *frame, void *arg)
 {
     (void)child, (void)arg;
-    hf_judge_news(job, frame);
+    hf_judge_update(job, frame);
 }
 
 void hf_supervisor_decide(hf_supervisor *s, uint64_t now_ns)

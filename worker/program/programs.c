@@ -380,12 +380,12 @@ static void on_line(int stream, const char *text, size_t len, void *arg)
         opts->on_line(p->arg, stream, text, len, opts->arg);
 }
 
-static void on_news(const hf_program_news *news, void *arg)
+static void on_update(const hf_program_update *update, void *arg)
 {
     const hf_process *p = arg;
     const hf_programs_opts *opts = &p->owner->opts;
-    if (opts->on_news != NULL)
-        opts->on_news(p->arg, news, opts->arg);
+    if (opts->on_update != NULL)
+        opts->on_update(p->arg, update, opts->arg);
 }
 
 static void on_fault(const char *text, void *arg)
@@ -412,7 +412,7 @@ static hf_process *new_process(hf_programs *programs, const hf_program *spec,
     for (int i = 0; i < HF_PIPES; i++)
         p->pipes[i] = (process_pipe){.process = p, .fd = -1};
     hf_program_output_init(&p->output, on_line, p);
-    hf_program_said_init(&p->said, on_news, on_fault, p);
+    hf_program_said_init(&p->said, on_update, on_fault, p);
     programs->n_processes++;
     return p;
 }

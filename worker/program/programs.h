@@ -34,7 +34,7 @@ typedef struct hf_programs_opts {
     /* Bytes of its outputs as they come. May be NULL. */
     void (*on_output)(void *job_arg, const char *bytes, size_t len, void *arg);
     /* What its lines say beside its verdict and its result. May be NULL. */
-    void (*on_news)(void *job_arg, const hf_program_news *news, void *arg);
+    void (*on_update)(void *job_arg, const hf_program_update *update, void *arg);
     /* Some of a program's processes may not be signalled: they became another user. Once
      * for each program, with the `arg` of hf_programs_start(). May be NULL. */
     void (*on_denied)(void *job_arg, void *arg);

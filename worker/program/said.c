@@ -290,15 +290,15 @@ static void take_members(hf_program_said *said, said_line *l, bool has_progress)
         free(l->checkpoint);
         l->checkpoint = NULL;
     }
-    const hf_program_news news = {
+    const hf_program_update update = {
         .has_progress = has_progress,
         .progress = (uint32_t)l->progress,
         .note = l->note,
         .checkpoint = l->checkpoint,
         .checkpoint_len = l->checkpoint_len,
     };
-    if (news.has_progress || news.note != NULL || news.checkpoint != NULL)
-        said->on_news(&news, said->arg);
+    if (update.has_progress || update.note != NULL || update.checkpoint != NULL)
+        said->on_update(&update, said->arg);
 }
 
 static bool is_blank(const char *text, size_t len)
@@ -373,10 +373,10 @@ void hf_program_said_feed(hf_program_said *said, const char *bytes, size_t len)
 /* ---- its life ---- */
 
 void hf_program_said_init(hf_program_said *said,
-                          void (*on_news)(const hf_program_news *news, void *arg),
+                          void (*on_update)(const hf_program_update *update, void *arg),
                           void (*on_fault)(const char *text, void *arg), void *arg)
 {
-    *said = (hf_program_said){.on_news = on_news, .on_fault = on_fault, .arg = arg};
+    *said = (hf_program_said){.on_update = on_update, .on_fault = on_fault, .arg = arg};
     hf_buf_init(&said->output, HF_PROGRAM_RESULT_MAX);
     hf_buf_init(&said->line, HF_PROGRAM_SAID_MAX);
 }

@@ -33,20 +33,20 @@ typedef struct hf_verdict_line {
 } hf_verdict_line;
 
 /* What one line says beside a verdict. All borrowed. */
-typedef struct hf_program_news {
+typedef struct hf_program_update {
     bool has_progress;
     uint32_t progress;
     const char *note;       /* NULL: none is named */
     const void *checkpoint; /* NULL: none is named */
     size_t checkpoint_len;  /* 0: it is removed */
-} hf_program_news;
+} hf_program_update;
 
 typedef struct hf_program_said {
     hf_verdict_line verdict; /* as of now */
     char *result;            /* owned; NULL: none */
     size_t result_len;
     bool result_is_json;
-    void (*on_news)(const hf_program_news *news, void *arg);
+    void (*on_update)(const hf_program_update *update, void *arg);
     void (*on_fault)(const char *text, void *arg); /* once for each kind */
     void *arg;
     hf_buf line;     /* what came of a line that is not whole */
@@ -56,7 +56,7 @@ typedef struct hf_program_said {
 } hf_program_said;
 
 void hf_program_said_init(hf_program_said *said,
-                          void (*on_news)(const hf_program_news *news, void *arg),
+                          void (*on_update)(const hf_program_update *update, void *arg),
                           void (*on_fault)(const char *text, void *arg), void *arg);
 void hf_program_said_done(hf_program_said *said);
 

@@ -203,14 +203,15 @@ void hf_notes_on_output(void *job_arg, const char *bytes, size_t len, void *arg)
 }
 
 /* Nothing is left of it if memory ran out: the next line may fit. */
-void hf_notes_on_news(void *job_arg, const hf_program_news *news, void *arg)
+void hf_notes_on_update(void *job_arg, const hf_program_update *update, void *arg)
 {
     hf_run *run = job_arg;
     (void)arg;
-    if (news->has_progress || news->note != NULL)
-        hf_notes_progress(run, news->has_progress ? &news->progress : NULL, news->note);
-    if (news->checkpoint != NULL)
-        (void)!hf_run_set_checkpoint(run, news->checkpoint, news->checkpoint_len);
+    if (update->has_progress || update->note != NULL)
+        hf_notes_progress(run, update->has_progress ? &update->progress : NULL,
+                          update->note);
+    if (update->checkpoint != NULL)
+        (void)!hf_run_set_checkpoint(run, update->checkpoint, update->checkpoint_len);
 }
 
 /* ---- a renewal ---- */

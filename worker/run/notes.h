@@ -30,7 +30,7 @@ void hf_notes_log(hf_run *run, const void *bytes, size_t len);
 
 /* What a program writes, as the hooks of worker/program/programs.h. */
 void hf_notes_on_output(void *run, const char *bytes, size_t len, void *worker);
-void hf_notes_on_news(void *run, const hf_program_news *news, void *worker);
+void hf_notes_on_update(void *run, const hf_program_update *update, void *worker);
 
 /* What one renewal takes along. Begin with zeros. */
 typedef struct hf_notes_taken {

@@ -595,7 +595,7 @@ hf_err hf_runner_start(hf_worker *w, void (*returned)(void *arg),
                                  .arg = w};
         hf_programs_opts opts = {.on_line = hf_run_on_line,
                                  .on_output = hf_notes_on_output,
-                                 .on_news = hf_notes_on_news,
+                                 .on_update = hf_notes_on_update,
                                  .on_denied = hf_run_on_denied,
                                  .arg = w};
         err = hf_groups_new(&r->groups, &w->loop, &groups, w->detail);
