@@ -226,23 +226,23 @@ typedef struct hf_renew_args {
     uint32_t lease_ms;
     int64_t not_after;
     uint32_t alive_ms;
-    const struct hf_told *told; /* of the runs; n_told of them */
-    size_t n_told;
+    const struct hf_renew_note *notes; /* of the runs; n_notes of them */
+    size_t n_notes;
 } hf_renew_args;
 
-/* What a holder tells of one of its runs with a renewal. It counts only while the lock is
- * held. Telling it twice does no harm. */
-typedef enum hf_told_kind {
-    HF_TOLD_PROGRESS,   /* `percent note` */
-    HF_TOLD_CHECKPOINT, /* `number checkpoint`: later ones have higher numbers */
-    HF_TOLD_LOG         /* `attempt from lines`: `from` bytes came before them */
-} hf_told_kind;
+/* What a holder reports of one of its runs with a renewal. It counts only while the lock
+ * is held. The same report twice does no harm. */
+typedef enum hf_renew_kind {
+    HF_RENEW_PROGRESS,   /* `percent note` */
+    HF_RENEW_CHECKPOINT, /* `number checkpoint`: later ones have higher numbers */
+    HF_RENEW_LOG         /* `attempt from lines`: `from` bytes came before them */
+} hf_renew_kind;
 
-typedef struct hf_told {
+typedef struct hf_renew_note {
     size_t place; /* of the run among the items */
-    hf_told_kind kind;
+    hf_renew_kind kind;
     hf_bytes text;
-} hf_told;
+} hf_renew_note;
 
 HF_MUSTCHECK hf_err hf_op_renew(hf_client *client, const hf_queue *queue,
                                 const hf_renew_args *args, const hf_renew_item *items,

@@ -13,7 +13,7 @@ enum {
     UNCLAIM_ARGS = 2,
     RENEW_FIXED = 5,
     RENEW_EACH = 2,
-    RENEW_TOLD = 3
+    RENEW_NOTE = 3
 };
 
 /* ---- claim ---- */
@@ -151,13 +151,13 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
 
 /* ---- renew ---- */
 
-static void add_told(hf_args *a, const hf_told *told)
+static void add_note(hf_args *a, const hf_renew_note *note)
 {
-    hf_args_int(a, (int64_t)told->place + 1);
-    hf_args_text(a, told->kind == HF_TOLD_PROGRESS     ? "p"
-                    : told->kind == HF_TOLD_CHECKPOINT ? "c"
-                                                       : "l");
-    hf_args_bytes(a, told->text);
+    hf_args_int(a, (int64_t)note->place + 1);
+    hf_args_text(a, note->kind == HF_RENEW_PROGRESS     ? "p"
+                    : note->kind == HF_RENEW_CHECKPOINT ? "c"
+                                                        : "l");
+    hf_args_bytes(a, note->text);
 }
 
 hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args *args,
@@ -166,19 +166,19 @@ hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);
-    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n + RENEW_TOLD * args->n_told,
-                      RENEW_FIXED + args->n_told))
+    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n + RENEW_NOTE * args->n_notes,
+                      RENEW_FIXED + args->n_notes))
         return HF_NOMEM;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
     hf_args_int(&a, args->alive_ms);
-    hf_args_int(&a, (int64_t)(RENEW_TOLD * args->n_told));
+    hf_args_int(&a, (int64_t)(RENEW_NOTE * args->n_notes));
     for (size_t i = 0; i < n; i++) {
         hf_args_text(&a, items[i].id);
         hf_args_text(&a, items[i].fence);
     }
-    for (size_t i = 0; i < args->n_told; i++)
-        add_told(&a, &args->told[i]);
+    for (size_t i = 0; i < args->n_notes; i++)
+        add_note(&a, &args->notes[i]);
     return hf_queue_send(client, queue, &hf_lua_queue_renew, &a, timeout_ms, cb, arg);
 }

@@ -53,7 +53,8 @@ typedef struct renewal {
     hf_renew_batch *batch;
     uint64_t sent_ns;
     hf_confirm confirm;
-    hf_lease_note *notes; /* of each: what was told of its run; owned, NULL: nothing */
+    hf_lease_note
+        *notes; /* of each: what was reported of its run; owned, NULL: nothing */
     hf_err codes[];
 } renewal;
 
@@ -163,7 +164,7 @@ static renewal *new_renewal(hf_site *site, hf_renew_batch *batch,
     if (r == NULL)
         return NULL;
     *r = (renewal){.site = site, .batch = batch};
-    if (taken->n_told == 0)
+    if (taken->n_notes == 0)
         return r;
     r->notes = calloc(batch->n, sizeof *r->notes);
     for (size_t i = 0; r->notes != NULL && i < batch->n; i++)
@@ -193,8 +194,8 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_site_not_after(site),
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
-                          .told = taken.told,
-                          .n_told = taken.n_told};
+                          .notes = taken.notes,
+                          .n_notes = taken.n_notes};
     renewal *r = new_renewal(site, batch, &taken);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
     if (r != NULL && site->leases->client != NULL && has_replicas(site)) {

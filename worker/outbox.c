@@ -403,7 +403,7 @@ static void send_again(batch *b, bool unsure)
 
 static bool keep_locks(batch *b);
 
-/* What the runs had to tell is told, or cannot be told: Redis refuses it for good. */
+/* The notes of the runs are reported, or Redis refuses them for good. */
 static bool is_settled(hf_err err)
 {
     return err == HF_OK || err == HF_REDIS || err == HF_PROTO || err == HF_AUTH ||
@@ -433,7 +433,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
 
 /* Redis's clock may have been set forward, and have ended the locks of these jobs. A
  * renewal makes them again; the watchdog's own may come after the verdicts, so they wait
- * for this one. It also takes along what the runs have still to tell. */
+ * for this one. It also takes along the unreported notes of the runs. */
 static bool keep_locks(batch *b)
 {
     hf_worker *w = b->worker;
@@ -453,8 +453,8 @@ static bool keep_locks(batch *b)
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_site_not_after(site),
-                          .told = taken.told,
-                          .n_told = taken.n_told};
+                          .notes = taken.notes,
+                          .n_notes = taken.n_notes};
     bool sent = hf_op_renew(site->client, &b->served->queue, &args, items, n, 0,
                             on_locks_kept, b) == HF_OK;
     hf_notes_taken_free(&taken);
@@ -465,8 +465,8 @@ static bool keep_locks(batch *b)
     return sent;
 }
 
-/* A job that goes back, or dies, has a checkpoint that is not told yet. */
-static bool has_to_tell(const batch *b)
+/* A job that goes back, or dies, may have an unreported checkpoint. */
+static bool has_unreported(const batch *b)
 {
     bool ends = b->op == HF_OP_COMPLETE || b->op == HF_OP_KEEP;
     for (size_t i = 0; !ends && i < b->n; i++)
@@ -563,7 +563,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     batch *b = gather(w, served, op);
     if (b == NULL)
         return false;
-    if (has_to_tell(b) && keep_locks(b)) {
+    if (has_unreported(b) && keep_locks(b)) {
         outbox_of(served)->sent[op] = w->outbox->flushes;
         return true;
     }

@@ -55,11 +55,11 @@ static const char *crashes(void)
     return hf_fixture_command(&fixture.redis, "HGET hf:{q}:crashes one");
 }
 
-static void tell_checkpoint(const char *text)
+static void report_checkpoint(const char *text)
 {
-    const hf_told told = {0, HF_TOLD_CHECKPOINT, {text, strlen(text)}};
+    const hf_renew_note note = {0, HF_RENEW_CHECKPOINT, {text, strlen(text)}};
     const hf_renew_args args = {
-        .worker = "w", .lease_ms = 60000, .told = &told, .n_told = 1};
+        .worker = "w", .lease_ms = 60000, .notes = &note, .n_notes = 1};
     assert_int_equal(hf_queue_fixture_renew_with(&fixture, &args, "one", fixture.fence),
                      HF_OK);
 }
@@ -326,12 +326,12 @@ static void a_long_error_keeps_its_beginning_and_its_end(void **state)
 
 static void a_crash_behind_a_new_checkpoint_is_the_first(void **state)
 {
-    static const char *const told[] = {"1 row 1", "1 row 2", "1 row 3", "1 row 3"};
+    static const char *const texts[] = {"1 row 1", "1 row 2", "1 row 3", "1 row 3"};
     (void)state;
     put("");
-    for (size_t i = 0; i < HF_COUNT(told); i++) {
+    for (size_t i = 0; i < HF_COUNT(texts); i++) {
         claim_one(0);
-        tell_checkpoint(told[i]);
+        report_checkpoint(texts[i]);
         assert_int_equal(crash(), HF_OK);
         assert_int_equal(crashes()[0], i < 3 ? '1' : '2');
     }

@@ -266,7 +266,7 @@ static void what_a_run_logs_is_kept_with_its_job(void **state)
     assert_no_marks();
 }
 
-/* The answer to what was told last is lost, and so is the connection. */
+/* The answer to what was reported last is lost, and so is the connection. */
 static void a_checkpoint_outlives_a_lost_answer(void **state)
 {
     (void)state;
@@ -283,13 +283,13 @@ static void a_checkpoint_outlives_a_lost_answer(void **state)
 
 /* ---- by the scripts: crashes ---- */
 
-static void told(const char *worker_id, const char *checkpoint)
+static void report(const char *worker_id, const char *checkpoint)
 {
     char text[64];
     int len = snprintf(text, sizeof text, "1 %s", checkpoint);
-    const hf_told one = {.kind = HF_TOLD_CHECKPOINT, .text = {text, (size_t)len}};
+    const hf_renew_note one = {.kind = HF_RENEW_CHECKPOINT, .text = {text, (size_t)len}};
     const hf_renew_args args = {
-        .worker = worker_id, .lease_ms = 30000, .told = &one, .n_told = 1};
+        .worker = worker_id, .lease_ms = 30000, .notes = &one, .n_notes = 1};
     assert_int_equal(hf_queue_fixture_renew_with(&queue, &args, "a", NULL), HF_OK);
 }
 
@@ -308,7 +308,7 @@ static void a_job_that_makes_progress_is_not_poison(void **state)
     for (int i = 0; i < 10; i++) {
         char text[16];
         (void)snprintf(text, sizeof text, "row %d", i);
-        told("w", text);
+        report("w", text);
         crash();
         assert_int_equal(hf_queue_fixture_claim(&queue, "w", 1, 0), 1);
         assert_int_equal(queue.jobs[0].crashes, 1);
@@ -325,13 +325,13 @@ static void a_job_that_crashes_at_one_checkpoint_is_poison(void **state)
     hf_queue_fixture_put(&queue, "a", "x", 0);
     assert_int_equal(hf_queue_fixture_claim(&queue, "w", 1, 0), 1);
     for (uint32_t crashes = 1; crashes < 3; crashes++) {
-        told("w", "row 1");
-        told("w", "row 2");
+        report("w", "row 1");
+        report("w", "row 2");
         crash();
         assert_int_equal(hf_queue_fixture_claim(&queue, "w", 1, 0), 1);
         assert_int_equal(queue.jobs[0].crashes, crashes);
     }
-    told("w", "row 2");
+    report("w", "row 2");
     crash();
     assert_int_equal(hf_queue_fixture_claim(&queue, "w", 1, 0), 0);
     assert_true(look(&info));
@@ -346,15 +346,16 @@ static void an_older_checkpoint_changes_nothing(void **state)
     hf_job_info info;
     hf_queue_fixture_put(&queue, "a", "x", 0);
     assert_int_equal(hf_queue_fixture_claim(&queue, "w", 1, 0), 1);
-    const hf_told late[] = {{.kind = HF_TOLD_CHECKPOINT, .text = {"7 newer", 7}},
-                            {.kind = HF_TOLD_CHECKPOINT, .text = {"6 old", 5}}};
+    const hf_renew_note late[] = {{.kind = HF_RENEW_CHECKPOINT, .text = {"7 newer", 7}},
+                                  {.kind = HF_RENEW_CHECKPOINT, .text = {"6 old", 5}}};
     const hf_renew_args args = {
-        .worker = "w", .lease_ms = 30000, .told = late, .n_told = 2};
+        .worker = "w", .lease_ms = 30000, .notes = late, .n_notes = 2};
     assert_int_equal(hf_queue_fixture_renew_with(&queue, &args, "a", NULL), HF_OK);
     assert_true(look(&info) && info.checkpoint_len == strlen("newer"));
-    const hf_told lost = {.kind = HF_TOLD_CHECKPOINT, .text = {"9 of a lost run", 15}};
+    const hf_renew_note lost = {.kind = HF_RENEW_CHECKPOINT,
+                                .text = {"9 of a lost run", 15}};
     const hf_renew_args stale = {
-        .worker = "w", .lease_ms = 30000, .told = &lost, .n_told = 1};
+        .worker = "w", .lease_ms = 30000, .notes = &lost, .n_notes = 1};
     assert_int_equal(hf_queue_fixture_renew_with(&queue, &stale, "a", "1"), HF_LOST);
     assert_true(look(&info) && info.checkpoint_len == strlen("newer"));
     assert_int_equal(hf_queue_fixture_complete(&queue, "w", "a", NULL), HF_OK);

@@ -23,7 +23,7 @@ enum {
 
 struct hf_notes {
     uint64_t number;                             /* of the last change of any of them */
-    uint64_t told;                               /* changes up to this one are in Redis */
+    uint64_t reported;                           /* changes up to this one are in Redis */
     uint64_t asked;                              /* the last change that a renewal took */
     uint64_t progress_at, checkpoint_at, log_at; /* their last changes; 0: never set */
     uint64_t progress_ns; /* when progress asked for a renewal at once */
@@ -31,9 +31,9 @@ struct hf_notes {
     char note[HF_NOTE_MAX + 1];
     size_t checkpoint_len;
     char checkpoint[HF_CHECKPOINT_MAX];
-    uint64_t log_bytes; /* in all */
-    uint64_t log_told;  /* so many of them are in Redis */
-    uint64_t log_asked; /* of the last renewal */
+    uint64_t log_bytes;    /* in all */
+    uint64_t log_reported; /* so many of them are in Redis */
+    uint64_t log_asked;    /* of the last renewal */
     bool has_log;
     char log[]; /* if it has one: a ring of its last HF_RUN_LOG_MAX bytes */
 };
@@ -216,10 +216,10 @@ void hf_notes_on_update(void *job_arg, const hf_program_update *update, void *ar
 
 /* ---- a renewal ---- */
 
-/* Under note_lock. The bytes of the log that are to be told, at most what is kept. */
+/* Under note_lock. The unreported bytes of the log, at most what is kept. */
 static size_t log_left(const hf_notes *m)
 {
-    uint64_t left = m->log_bytes - m->log_told;
+    uint64_t left = m->log_bytes - m->log_reported;
     return left < HF_RUN_LOG_MAX ? (size_t)left : HF_RUN_LOG_MAX;
 }
 
@@ -229,10 +229,11 @@ static size_t room_for(const hf_notes *m)
 }
 
 /* A text begins with what was printed to `at`; more may follow. */
-static void end_text(hf_notes_taken *t, size_t place, hf_told_kind kind, const char *from)
+static void end_text(hf_notes_taken *t, size_t place, hf_renew_kind kind,
+                     const char *from)
 {
     size_t len = (size_t)(t->bytes + t->len - from);
-    t->told[t->n_told++] = (hf_told){place, kind, {from, len}};
+    t->notes[t->n_notes++] = (hf_renew_note){place, kind, {from, len}};
 }
 
 /* Its digits and a blank. Answers where they are. */
@@ -259,36 +260,36 @@ static void add_log(hf_notes_taken *t, size_t place, const hf_run *run, const hf
     (void)add_number(t, m->log_bytes - len);
     add(t, m->log + at, first);
     add(t, m->log, len - first);
-    end_text(t, place, HF_TOLD_LOG, from);
+    end_text(t, place, HF_RENEW_LOG, from);
 }
 
 /* Under note_lock, and there is room. */
-static void tell(hf_notes_taken *t, size_t place, const hf_run *run)
+static void report(hf_notes_taken *t, size_t place, const hf_run *run)
 {
     hf_notes *m = run->notes;
     char *from;
-    if (m->progress_at > m->told) {
+    if (m->progress_at > m->reported) {
         from = add_number(t, m->percent);
         add(t, m->note, strlen(m->note));
-        end_text(t, place, HF_TOLD_PROGRESS, from);
+        end_text(t, place, HF_RENEW_PROGRESS, from);
     }
-    if (m->checkpoint_at > m->told) {
+    if (m->checkpoint_at > m->reported) {
         from = add_number(t, m->checkpoint_at);
         add(t, m->checkpoint, m->checkpoint_len);
-        end_text(t, place, HF_TOLD_CHECKPOINT, from);
+        end_text(t, place, HF_RENEW_CHECKPOINT, from);
     }
-    if (m->log_at > m->told)
+    if (m->log_at > m->reported)
         add_log(t, place, run, m);
     m->asked = t->numbers[place] = m->number;
     m->log_asked = m->log_bytes;
 }
 
-/* Under note_lock. How many runs have something to tell; and how many bytes. */
+/* Under note_lock. How many runs have something to report, and how many bytes. */
 static size_t count_changed(hf_run *const *runs, size_t n, size_t *bytes)
 {
     size_t changed = 0;
     for (size_t i = 0; i < n; i++)
-        if (runs[i]->notes != NULL && runs[i]->notes->number > runs[i]->notes->told) {
+        if (runs[i]->notes != NULL && runs[i]->notes->number > runs[i]->notes->reported) {
             changed++;
             *bytes += room_for(runs[i]->notes);
         }
@@ -300,12 +301,12 @@ static size_t count_changed(hf_run *const *runs, size_t n, size_t *bytes)
 /* Under note_lock. */
 static bool take_room(hf_notes_taken *t, size_t n, size_t changed, size_t bytes)
 {
-    t->told = malloc(KINDS * changed * sizeof *t->told);
+    t->notes = malloc(KINDS * changed * sizeof *t->notes);
     t->numbers = calloc(n, sizeof *t->numbers);
     t->bytes = malloc(bytes);
     t->cap = bytes;
     t->n = n;
-    if (t->told != NULL && t->numbers != NULL && t->bytes != NULL)
+    if (t->notes != NULL && t->numbers != NULL && t->bytes != NULL)
         return true;
     hf_notes_taken_free(t);
     return false;
@@ -313,7 +314,7 @@ static bool take_room(hf_notes_taken *t, size_t n, size_t changed, size_t bytes)
 
 void hf_notes_take(hf_notes_taken *t, hf_run *const *runs, size_t n)
 {
-    size_t bytes = 0, told = 0;
+    size_t bytes = 0, reported = 0;
     *t = (hf_notes_taken){.n = 0};
     if (n == 0)
         return;
@@ -322,22 +323,22 @@ void hf_notes_take(hf_notes_taken *t, hf_run *const *runs, size_t n)
     if (changed > 0 && take_room(t, n, changed, bytes))
         for (size_t i = 0; i < n; i++) {
             const hf_notes *m = runs[i]->notes;
-            if (m == NULL || m->number <= m->told)
+            if (m == NULL || m->number <= m->reported)
                 continue;
             if (room_for(m) <= t->cap - t->len) {
-                tell(t, i, runs[i]);
-                told++;
+                report(t, i, runs[i]);
+                reported++;
             }
         }
     pthread_mutex_unlock(&runs[0]->worker->note_lock);
-    for (size_t i = 0; told < changed && t->numbers != NULL && i < n; i++)
+    for (size_t i = 0; reported < changed && t->numbers != NULL && i < n; i++)
         if (t->numbers[i] == 0)
             hurry(runs[i], true);
 }
 
 void hf_notes_taken_free(hf_notes_taken *t)
 {
-    free(t->told);
+    free(t->notes);
     free(t->numbers);
     free(t->bytes);
     *t = (hf_notes_taken){.n = 0};
@@ -346,12 +347,12 @@ void hf_notes_taken_free(hf_notes_taken *t)
 /* ---- its answer ---- */
 
 /* Under note_lock. */
-static void note_told(hf_notes *m, uint64_t number)
+static void note_reported(hf_notes *m, uint64_t number)
 {
-    if (number > m->told)
-        m->told = number;
+    if (number > m->reported)
+        m->reported = number;
     if (number == m->asked)
-        m->log_told = m->log_asked;
+        m->log_reported = m->log_asked;
 }
 
 void hf_notes_answered(hf_run *run, uint64_t number)
@@ -359,7 +360,7 @@ void hf_notes_answered(hf_run *run, uint64_t number)
     if (number == 0)
         return;
     pthread_mutex_lock(&run->worker->note_lock);
-    note_told(run->notes, number);
+    note_reported(run->notes, number);
     pthread_mutex_unlock(&run->worker->note_lock);
 }
 
@@ -367,7 +368,8 @@ bool hf_notes_unreported(hf_run *run)
 {
     pthread_mutex_lock(&run->worker->note_lock);
     const hf_notes *m = run->notes;
-    bool unreported = m != NULL && (m->checkpoint_at > m->told || m->log_at > m->told);
+    bool unreported =
+        m != NULL && (m->checkpoint_at > m->reported || m->log_at > m->reported);
     pthread_mutex_unlock(&run->worker->note_lock);
     return unreported;
 }
@@ -376,6 +378,6 @@ void hf_notes_settle(hf_run *run)
 {
     pthread_mutex_lock(&run->worker->note_lock);
     if (run->notes != NULL)
-        note_told(run->notes, run->notes->number);
+        note_reported(run->notes, run->notes->number);
     pthread_mutex_unlock(&run->worker->note_lock);
 }
