@@ -1,4 +1,5 @@
-/* registry.h - the names of all queues, a set in Redis. remove.c takes a name out of it. */
+/* registry.h - the names of all queues, a set in Redis. remove.c takes a name out of it.
+ */
 #ifndef HF_ADMIN_REGISTRY_H
 #define HF_ADMIN_REGISTRY_H
 

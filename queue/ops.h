@@ -128,7 +128,7 @@ typedef struct hf_claimed {
 
     int64_t next_ms;       /* when a claim could succeed again; 0: not by time alone */
     bool more;             /* at once, and even if every other worker claims before */
-    const hf_reply *ticks; /* that are due: for hf_cron_told() */
+    const hf_reply *ticks; /* that are due: for hf_cron_due_claimed() */
     size_t n_buried;       /* jobs that it put into `dead` instead */
     const hf_reply *reply_, *due_, *crashes_, *buried_;
     const hf_reply *ids_, *records_; /* NULL: they are in the reply itself */

@@ -68,7 +68,7 @@ hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out)
     return HF_OK;
 }
 
-void hf_cron_told(const hf_reply *ticks, int64_t now_ms, hf_cron_due *out)
+void hf_cron_due_claimed(const hf_reply *ticks, int64_t now_ms, hf_cron_due *out)
 {
     *out = (hf_cron_due){
         .now_ms = now_ms, .reply_ = ticks, .n = hf_reply_len(ticks) / DUE_EACH};

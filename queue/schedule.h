@@ -81,8 +81,8 @@ typedef struct hf_cron_due_one {
     bool held; /* from now on: no live worker names it; the rest is empty */
 } hf_cron_due_one;
 HF_MUSTCHECK hf_err hf_cron_due_read(const hf_answer *answer, hf_cron_due *out);
-/* The same, of what a claim has told. */
-void hf_cron_told(const hf_reply *ticks, int64_t now_ms, hf_cron_due *out);
+/* The same, of the answer to a claim. */
+void hf_cron_due_claimed(const hf_reply *ticks, int64_t now_ms, hf_cron_due *out);
 void hf_cron_due_at(const hf_cron_due *due, size_t i, hf_cron_due_one *out);
 
 /* Text is borrowed until the request was made. */

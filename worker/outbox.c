@@ -321,11 +321,11 @@ static void report_mix(hf_run *run)
     const hf_log_field fields[] = {{.key = "queue", .text = run->served->queue.name},
                                    {.key = "type", .text = run->record.type}};
     run->elsewhere = true;
-    if (!run->served->whole->told_mix)
+    if (!run->served->whole->logged_mix)
         hf_report(w, HF_LOG_WARN,
                   "a queue has jobs of types that only other workers take", fields,
                   HF_COUNT(fields));
-    run->served->whole->told_mix = true;
+    run->served->whole->logged_mix = true;
 }
 
 /* What Redis has decided about a job without a handler here. */

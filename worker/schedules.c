@@ -38,7 +38,7 @@ typedef struct zone {
     struct zone *next;
     hf_zone *zone;
     char name[HF_ZONE_NAME_MAX + 1];
-    bool told; /* it was logged that it cannot be read */
+    bool logged; /* that it cannot be read */
 } zone;
 
 /* The answer to one request: what is to be sent for it. */
@@ -93,10 +93,10 @@ static void report_zone(hf_worker *w, zone *z, const char *why)
 {
     const hf_log_field fields[] = {{.key = "zone", .text = z->name},
                                    {.key = "error", .text = why}};
-    if (!z->told)
+    if (!z->logged)
         hf_report(w, HF_LOG_ERROR, "a time zone cannot be read: its schedules wait",
                   fields, HF_COUNT(fields));
-    z->told = true;
+    z->logged = true;
 }
 
 static zone *find_zone(struct hf_schedules *s, const char *name)
@@ -128,7 +128,7 @@ static bool get_zone(hf_worker *w, const char *name, const hf_zone **out)
         if (hf_zone_open(&fresh, name, why) == HF_OK) {
             hf_zone_free(z->zone);
             z->zone = fresh;
-            z->told = false;
+            z->logged = false;
         } else {
             report_zone(w, z, why);
         }
@@ -604,10 +604,10 @@ static void ask_due(hf_served *served)
     served->registration.reckoning = true;
 }
 
-void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms)
+void hf_schedules_claimed(hf_served *served, const hf_reply *ticks, int64_t now_ms)
 {
     hf_cron_due due;
-    hf_cron_told(ticks, now_ms, &due);
+    hf_cron_due_claimed(ticks, now_ms, &due);
     report_held(served, &due);
     served->registration.reckon_again = served->registration.reckon_again ||
                                         (served->registration.reckoning && due.n > 0);

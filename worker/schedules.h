@@ -27,12 +27,12 @@ void hf_schedules_add_names(const hf_served *served, hf_buf *out);
 
 /* Tells Redis of those that are in this queue: a part of its registration. */
 HF_MUSTCHECK hf_err hf_schedules_register(hf_served *served);
-/* A claim has told which ticks of this queue are due, as `ticks` of hf_claimed. It is
- * claimed again at once. */
-void hf_schedules_told(hf_served *served, const hf_reply *ticks, int64_t now_ms);
+/* The answer to a claim names the ticks of this queue that are due: `ticks` of
+ * hf_claimed. The queue is claimed again at once. */
+void hf_schedules_claimed(hf_served *served, const hf_reply *ticks, int64_t now_ms);
 
-/* A check has told whether ticks are due. Now and then Redis is told that the file still
- * names its schedules. */
+/* The answer to a check says whether ticks are due. Now and then Redis is told that the
+ * file still names its schedules. */
 void hf_schedules_checked(hf_served *served, bool ticks);
 
 #endif

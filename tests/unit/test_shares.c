@@ -288,7 +288,7 @@ NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
 NOTHING(hf_site_refused, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
         const hf_log_field *fields, size_t n)
-NOTHING(hf_schedules_told, hf_served *served, const hf_reply *ticks, int64_t now_ms)
+NOTHING(hf_schedules_claimed, hf_served *served, const hf_reply *ticks, int64_t now_ms)
 NOTHING(hf_site_clock_read, hf_site *at, int64_t now_ms, uint64_t sent_ns)
 NOTHING(hf_run_report, hf_worker *worker, const hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,

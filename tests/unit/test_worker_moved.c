@@ -237,7 +237,7 @@ SAYS(hf_err, HF_INVALID, hf_schedule_read, hf_schedule_def *out, hf_bytes line)
 SAYS(hf_err, HF_OK, hf_cron_put_read, const hf_answer *a, bool *written)
 SAYS(hf_err, HF_CONN, hf_op_cron_put, hf_client *client, const hf_queue *queue,
      const hf_cron_put_args *args, hf_answer_cb done, void *arg)
-NOTHING(hf_cron_told, const hf_reply *ticks, int64_t now_ms, hf_cron_due *out)
+NOTHING(hf_cron_due_claimed, const hf_reply *ticks, int64_t now_ms, hf_cron_due *out)
 NOTHING(hf_queue_registered, hf_served *of, hf_site *asked, hf_err err,
         const char *detail)
 NOTHING(hf_queue_apply, hf_served *of, hf_queue_event event)

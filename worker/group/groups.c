@@ -38,9 +38,9 @@ static void settle(hf_groups *groups);
 
 static void tell_denied(hf_group *group)
 {
-    if (!group->told_denied && group->calls->denied != NULL)
+    if (!group->denied_reported && group->calls->denied != NULL)
         group->calls->denied(group);
-    group->told_denied = true;
+    group->denied_reported = true;
 }
 
 /* A process that became another user (sudo) outlives its lease, if it is in no cgroup. */

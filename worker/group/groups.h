@@ -67,7 +67,7 @@ struct hf_group {
     uv_poll_t watch;  /* on pidfd */
     uv_timer_t timer; /* for KILL */
     int handles;      /* that are not closed yet */
-    bool asked, told_denied;
+    bool asked, denied_reported;
     bool joined; /* it was not started here: it leads no group, and its status is lost */
     /* results */
     hf_spawn_fault fault; /* why it was not executed */

@@ -55,7 +55,7 @@ struct hf_child {
     uint64_t start_by_ns, exit_by_ns, eof_by_ns, unread_by_ns; /* 0: no such limit */
     uint64_t heard_ns, asked_ns;
     uint32_t strays; /* verdicts of no run */
-    bool term_due, told_deaf;
+    bool term_due, deaf_reported;
     bool in_verdict;            /* so its output was read this very moment */
     bool sent_term, sent_stack; /* TERM and USR2, which may end it */
     bool broken;                /* it did not keep to the protocol */
@@ -487,7 +487,7 @@ static void on_frame(const hf_frame *frame, void *arg)
     hf_child *c = arg;
     c->heard_ns = hf_boot_ns();
     c->asked_ns = 0;
-    c->told_deaf = false;
+    c->deaf_reported = false;
     if (frame->kind == HF_FRAME_READY) {
         on_ready(c, frame);
     } else if (hf_frame_is_verdict(frame->kind)) {
@@ -731,9 +731,9 @@ bool hf_child_ping(hf_child *c, uint64_t now_ns)
         flush(c);
     }
     bool deaf = c->asked_ns != 0 && now_ns > c->asked_ns + DEAF_MS * HF_MS_NS;
-    bool told = c->told_deaf;
-    c->told_deaf = told || deaf;
-    return deaf && !told;
+    bool reported = c->deaf_reported;
+    c->deaf_reported = reported || deaf;
+    return deaf && !reported;
 }
 
 pid_t hf_child_pid(const hf_child *c)

@@ -14,7 +14,7 @@ void hf_program_output_init(hf_program_output *output, hf_program_output_fn on_l
 {
     output->on_line = on_line;
     output->arg = arg;
-    output->told = 0;
+    output->reported = 0;
     output->left_out = output->tail_bytes = 0;
     output->line[0].len = output->line[1].len = 0;
 }
@@ -23,10 +23,10 @@ static void tell_line(hf_program_output *output, int stream, size_t with_newline
 {
     hf_program_output_line *line = &output->line[stream - 1];
     size_t bytes = line->len + with_newline;
-    if (output->left_out > 0 || output->told + bytes > HF_PROGRAM_OUTPUT_MAX) {
+    if (output->left_out > 0 || output->reported + bytes > HF_PROGRAM_OUTPUT_MAX) {
         output->left_out += bytes;
     } else {
-        output->told += bytes;
+        output->reported += bytes;
         line->text[line->len] = '\0';
         if (output->on_line != NULL)
             output->on_line(stream, line->text, line->len, output->arg);

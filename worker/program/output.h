@@ -25,8 +25,8 @@ typedef struct hf_program_output_line {
 typedef struct hf_program_output {
     hf_program_output_fn on_line; /* may be NULL */
     void *arg;
-    size_t told;       /* bytes of lines that were told, with their newlines */
-    uint64_t left_out; /* bytes; once it is not 0 nothing more is told */
+    size_t reported;   /* bytes of lines that were reported, with their newlines */
+    uint64_t left_out; /* bytes; once it is not 0 nothing more is reported */
     hf_program_output_line
         line[2];         /* the beginning of the next line of stdout, of stderr */
     uint64_t tail_bytes; /* of stderr, in all */

@@ -167,7 +167,7 @@ static const char *read_verdict(hf_verdict_line *out, const members *m)
 
 /* ---- one line ---- */
 
-/* Mistakes of a program, each told once. */
+/* Mistakes of a program. Each is reported once. */
 typedef enum fault_kind {
     TOO_LONG,
     NOT_VALID,
@@ -176,7 +176,7 @@ typedef enum fault_kind {
     LARGE_CHECKPOINT
 } fault_kind;
 
-static void tell_fault(hf_program_said *said, fault_kind kind, const char *why)
+static void report_fault(hf_program_said *said, fault_kind kind, const char *why)
 {
     static const char *const texts[] = {
         [TOO_LONG] = "a line on the descriptor is longer than 128 KiB and is ignored",
@@ -270,7 +270,7 @@ static const char *read_members(said_line *l, const members *m)
 static void take_result(hf_program_said *said, said_line *l)
 {
     if (l->result_len > HF_PROGRAM_RESULT_MAX) {
-        tell_fault(said, LARGE_RESULT, "");
+        report_fault(said, LARGE_RESULT, "");
         return;
     }
     free(said->result);
@@ -286,7 +286,7 @@ static void take_members(hf_program_said *said, said_line *l, bool has_progress)
     if (l->result != NULL)
         take_result(said, l);
     if (l->checkpoint != NULL && l->checkpoint_len > HF_CHECKPOINT_MAX) {
-        tell_fault(said, LARGE_CHECKPOINT, "");
+        report_fault(said, LARGE_CHECKPOINT, "");
         free(l->checkpoint);
         l->checkpoint = NULL;
     }
@@ -318,13 +318,13 @@ static void take_line(hf_program_said *said, const char *text, size_t len, bool 
         return;
     const char *bad = split(&m, text, len);
     if (!whole && (bad != NULL || m.of[VERDICT].ptr == NULL)) {
-        tell_fault(said, NO_NEWLINE, "");
+        report_fault(said, NO_NEWLINE, "");
         return;
     }
     if (bad == NULL)
         bad = read_members(&l, &m);
     if (bad != NULL)
-        tell_fault(said, NOT_VALID, bad);
+        report_fault(said, NOT_VALID, bad);
     else
         take_members(said, &l, m.of[PROGRESS].ptr != NULL);
     free(l.note);
@@ -340,7 +340,7 @@ static void take_piece(hf_program_said *said, const char *bytes, size_t len, boo
         return;
     if (said->line.len + len > HF_PROGRAM_SAID_MAX) {
         said->skips = true;
-        tell_fault(said, TOO_LONG, "");
+        report_fault(said, TOO_LONG, "");
         return;
     }
     if (ends && said->line.len == 0) {
@@ -392,7 +392,7 @@ void hf_program_said_output(hf_program_said *said, const char *bytes, size_t len
 {
     hf_buf_add(&said->output, bytes, len);
     if (hf_buf_err(&said->output) == HF_TOOBIG)
-        tell_fault(said, LARGE_RESULT, "");
+        report_fault(said, LARGE_RESULT, "");
 }
 
 /* Not a part of it: all or nothing. */

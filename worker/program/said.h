@@ -3,9 +3,9 @@
  *
  * It writes any number of lines while it runs, and each is taken when it is whole. Of
  * each key the last one counts. A line that is too long or not valid is ignored as a
- * whole, and the first of its kind is told. At the end a line with a verdict may lack its
- * newline; any other such line is ignored, because it may be the beginning of a longer
- * one. */
+ * whole, and the first of its kind is reported. At the end a line with a verdict may lack
+ * its newline; any other such line is ignored, because it may be the beginning of a
+ * longer one. */
 #ifndef HF_WORKER_PROGRAM_SAID_H
 #define HF_WORKER_PROGRAM_SAID_H
 
@@ -52,7 +52,7 @@ typedef struct hf_program_said {
     hf_buf line;     /* what came of a line that is not whole */
     hf_buf output;   /* its standard output, if that is its result */
     bool skips;      /* until the end of a line that is too long */
-    unsigned faults; /* kinds that were told */
+    unsigned faults; /* kinds that were reported */
 } hf_program_said;
 
 void hf_program_said_init(hf_program_said *said,

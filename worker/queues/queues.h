@@ -25,16 +25,16 @@ struct hf_whole {
     uint32_t weight;
     hf_worker_queue limits; /* its text is not used */
     char on_dead[HF_ID_SIZE];
-    bool offered;         /* only programs name it: it is served while one does */
-    bool new_limits;      /* Redis did not know them: that has to be logged */
-    double credit;        /* jobs by weight that the others had and it did not; <= 0 */
-    hf_served *turn;      /* the member that is claimed next; NULL: none can be */
-    uint32_t under_way;   /* jobs, of the claims of its members */
-    bool busy;            /* one of these will probably bring something */
-    unsigned n_shards;    /* as Redis told; 0: it is not divided */
-    uint32_t told_shards; /* so many were wanted, and it was logged that they are not */
-    bool unserved;        /* it was logged that they cannot be served */
-    bool told_mix;        /* it was logged that it has types of other workers alone */
+    bool offered;           /* only programs name it: it is served while one does */
+    bool new_limits;        /* Redis did not know them: that has to be logged */
+    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
+    hf_served *turn;        /* the member that is claimed next; NULL: none can be */
+    uint32_t under_way;     /* jobs, of the claims of its members */
+    bool busy;              /* one of these will probably bring something */
+    unsigned n_shards;      /* as Redis told; 0: it is not divided */
+    uint32_t logged_shards; /* so many were wanted, and it was logged that they are not */
+    bool unserved;          /* it was logged that they cannot be served */
+    bool logged_mix;        /* it was logged that it has types of other workers alone */
 };
 
 /* A member of a queue that is served, and what is known of it. */

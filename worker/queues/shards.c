@@ -192,10 +192,10 @@ static void on_divided(const hf_answer *answer, void *arg)
     if (divided.shards.n != 0)
         learn(whole, &divided.shards);
     uint32_t wanted = whole->limits.shards;
-    if (wanted == 0 || wanted == whole->told_shards ||
+    if (wanted == 0 || wanted == whole->logged_shards ||
         hf_divided_is(&divided, wanted, why))
         return;
-    whole->told_shards = wanted;
+    whole->logged_shards = wanted;
     const hf_log_field fields[] = {{.key = "queue", .text = hf_queue_whole_name(whole)},
                                    {.key = "wanted", .number = wanted},
                                    {.key = "error", .text = why}};

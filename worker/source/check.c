@@ -101,8 +101,8 @@ static void note_queues(hf_bundle *b, const hf_checked *checked,
             forgotten(served);
         read[i] = queues[i].read;
     }
-    hf_readings_told(b, b->checking_at, read, b->n_checking, checked->now_ms,
-                     checked->shortest_lease_ms);
+    hf_readings_answered(b, b->checking_at, read, b->n_checking, checked->now_ms,
+                         checked->shortest_lease_ms);
 }
 
 /* When the queues were registered: before a worker takes ticks Redis knows which

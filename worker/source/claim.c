@@ -287,7 +287,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
         take_all(w, served, &claimed, answer->sent_ns);
         hf_readings_expect(served->bundle);
     }
-    hf_schedules_told(served, claimed.ticks, claimed.now_ms);
+    hf_schedules_claimed(served, claimed.ticks, claimed.now_ms);
 }
 
 /* ---- the request ---- */

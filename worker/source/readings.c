@@ -40,8 +40,9 @@ static uint32_t again_ms(const hf_bundle *b)
     return b->has_read ? every_ms(b) : LEAST_MS;
 }
 
-void hf_readings_told(hf_bundle *b, hf_served *const *queues, const hf_read_queue *read,
-                      size_t n, int64_t now_ms, uint32_t shortest_ms)
+void hf_readings_answered(hf_bundle *b, hf_served *const *queues,
+                          const hf_read_queue *read, size_t n, int64_t now_ms,
+                          uint32_t shortest_ms)
 {
     bool run = false;
     if (shortest_ms != 0)
@@ -86,7 +87,7 @@ static void on_read(const hf_answer *answer, void *arg)
         hf_site_clock_read(site, now_ms, answer->sent_ns);
     b->has_read = b->has_read || err == HF_OK;
     if (err == HF_OK && site == b->site)
-        hf_readings_told(b, b->reading_at, read, n, now_ms, 0);
+        hf_readings_answered(b, b->reading_at, read, n, now_ms, 0);
     else
         plan(b, again_ms(b)); /* a fault is told by the next check */
 }

@@ -7,9 +7,10 @@
 #include "worker/queues/bundle.h"
 
 /* The answer to a check, or to a read, of these queues of the bundle; also plans the next
- * read. shortest_ms: the shortest lease in them; 0: as it was told last. */
-void hf_readings_told(hf_bundle *b, hf_served *const *queues, const hf_read_queue *read,
-                      size_t n, int64_t now_ms, uint32_t shortest_ms);
+ * read. shortest_ms: the shortest lease in them; 0: as before. */
+void hf_readings_answered(hf_bundle *b, hf_served *const *queues,
+                          const hf_read_queue *read, size_t n, int64_t now_ms,
+                          uint32_t shortest_ms);
 /* A claim of a queue of this bundle has brought jobs. */
 void hf_readings_expect(hf_bundle *b);
 /* Reads, if it is time to. */
