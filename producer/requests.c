@@ -600,7 +600,7 @@ static bool send_all(hf_requests *requests)
     if (hf_nodes_are_refused(nodes))
         fail_unsent(requests, &nodes->away);
     uint64_t next_ns = hf_submit_look(&requests->queue, &idle);
-    requests->run->held = next_ns != UINT64_MAX;
+    requests->run->unsent = next_ns != UINT64_MAX;
     next_ns = earlier(next_ns, requests->next_deadline_ns);
     if (!requests->queue.run
              ->by_caller) /* else the call that began the batch sees to it */

@@ -478,7 +478,7 @@ static void stop_waiting(hf_run_loop *loop, hf_run_waiter *waiter)
 static uint64_t again_at(const hf_run_loop *loop, const hf_run_waiter *waiter,
                          uint64_t now_ns)
 {
-    bool again = waiter->again_ms != 0 && (loop->taken || loop->held);
+    bool again = waiter->again_ms != 0 && (loop->taken || loop->unsent);
     return again ? now_ns + waiter->again_ms * HF_MS_NS : UINT64_MAX;
 }
 

@@ -80,7 +80,7 @@ typedef struct hf_run_waiters {
 /* All run on the loop, by its owner. */
 typedef struct hf_run_hooks {
     /* Looks at what callers have put in, and sends what may be sent. Never inside of a
-     * callback of the loop. Sets `held` to whether something is left. */
+     * callback of the loop. Sets `unsent` to whether something is left. */
     void (*submit)(void *arg);
     /* Writes requests to the connections now. NULL: nothing to write. */
     void (*flush)(void *arg);
@@ -117,7 +117,7 @@ typedef struct hf_run_loop {
     bool expects;          /* the last word of the hook */
     uint64_t polled_ns;    /* when a caller polled last */
     hf_spin spin;          /* of callers that poll */
-    bool held;             /* set by the owner: some submitted work was not sent yet */
+    bool unsent;           /* set by the owner: some submitted work was not sent yet */
 
     hf_run_waiter service; /* never told anything */
     int event;             /* owned: an eventfd that wakes the service thread's poll */

@@ -106,8 +106,8 @@ static void on_start_failed(hf_worker *w)
 static void on_give_up(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
-    hf_log_field field = {.key = "jobs", .number = (int64_t)w->held};
-    if (w->held > hf_runner_out(w))
+    hf_log_field field = {.key = "jobs", .number = (int64_t)w->in_hand};
+    if (w->in_hand > hf_runner_out(w))
         hf_report(w, HF_LOG_ERROR, "verdicts were not answered: their leases end", &field,
                   1);
     take_down(w);
@@ -132,19 +132,20 @@ static void check_end(hf_worker *w)
 {
     if (w->phase != HF_STOPPING && w->phase != HF_ENDING)
         return;
-    if (w->phase == HF_ENDING && !w->stand_ins_sent && w->held == hf_runner_out(w)) {
+    if (w->phase == HF_ENDING && !w->stand_ins_sent && w->in_hand == hf_runner_out(w)) {
         w->stand_ins_sent = true;
         hf_runner_abandon(w);
         hf_outbox_flush(w);
     }
     if (hf_queues_under_way(w, !waited(w)))
         return; /* claimed jobs are released */
-    bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == hf_runner_out(w));
+    bool all =
+        w->in_hand == 0 || (w->phase == HF_ENDING && w->in_hand == hf_runner_out(w));
     bool tidy = w->phase == HF_ENDING || hf_runner_is_tidy(w);
     if (all && tidy && (hf_wake_idle(w) || waited(w)))
         take_down(w);
     else if (w->phase == HF_ENDING && !hf_sites_ready(w) &&
-             w->held == w->decided + hf_runner_out(w))
+             w->in_hand == w->decided + hf_runner_out(w))
         on_give_up(&w->phase_timer); /* no Redis takes the verdicts */
 }
 
@@ -212,7 +213,7 @@ static void take_down(hf_worker *w)
 }
 
 /* The jobs without a final answer: their leases expire. */
-static void forget_held(hf_worker *w)
+static void forget_jobs(hf_worker *w)
 {
     hf_runner_forget(w);
     hf_outbox_forget(w);
@@ -304,7 +305,7 @@ static void turn(hf_worker *w)
     tell_runs(w);
     hf_wake_pump(w);
     hf_wake_timers(w);
-    bool ticks = w->held > 0 || w->phase == HF_STOPPING;
+    bool ticks = w->in_hand > 0 || w->phase == HF_STOPPING;
     if (ticks && !uv_is_active((uv_handle_t *)&w->tick)) {
         w->tick_ns = 0;
         uv_timer_start(&w->tick, on_tick, TICK_MS, TICK_MS);
@@ -313,7 +314,7 @@ static void turn(hf_worker *w)
     }
     hf_heartbeat_turn(w);
     check_end(w);
-    hf_runner_turned(w, w->held == 0 && hf_wake_blocks(w));
+    hf_runner_turned(w, w->in_hand == 0 && hf_wake_blocks(w));
 }
 
 static void on_turn(uv_check_t *check)
@@ -572,7 +573,7 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
         uv_async_send(&w->async); /* it may have been stopped before */
     }
     hf_runner_loop(w);
-    forget_held(w);
+    forget_jobs(w);
     if (detail != NULL)
         snprintf(detail, HF_DETAIL_SIZE, "%s", w->detail);
     return w->result;

@@ -268,7 +268,7 @@ static void settle(batch *b)
         hf_run_free(b->runs[i]);
     }
     w->decided -= b->n;
-    w->held -= b->n;
+    w->in_hand -= b->n;
     free(b);
 }
 
@@ -427,7 +427,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
     send_again(b, false);
     if (err != HF_OK && err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
         hf_queue_refused(b->served, b->site, err, answer->detail))
-        hf_queue_apply(b->served, HF_E_HELD);
+        hf_queue_apply(b->served, HF_E_OTHER_REFUSED);
     free(b);
 }
 
@@ -494,7 +494,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
         hf_queue_refused(b->served, b->site, err == HF_OK ? HF_PROTO : err,
                          answer->detail))
-        hf_queue_apply(b->served, HF_E_HELD);
+        hf_queue_apply(b->served, HF_E_OTHER_REFUSED);
     free(b);
 }
 

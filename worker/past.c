@@ -60,8 +60,8 @@ typedef struct minute {
 } minute;
 
 typedef struct past_queue {
-    hf_served *served; /* while `held` */
-    bool held;         /* it has something, so its slot is not given away */
+    hf_served *served; /* while `keeps_slot` */
+    bool keeps_slot;   /* it has something, so its slot is not given away */
     open_minute *open; /* owned; NULL: nothing has ended yet */
     minute *oldest;    /* owned */
     size_t n_closed;
@@ -110,24 +110,24 @@ static void look_at(hf_worker *w, uint64_t at_ns)
 
 static void hold(past_queue *q, hf_served *served)
 {
-    if (!q->held)
+    if (!q->keeps_slot)
         served->requests++;
-    q->held = true;
+    q->keeps_slot = true;
     q->served = served;
 }
 
 static void let_go_if_empty(past_queue *q)
 {
-    if (!q->held || q->open != NULL || q->oldest != NULL || q->asked != NULL)
+    if (!q->keeps_slot || q->open != NULL || q->oldest != NULL || q->asked != NULL)
         return;
-    q->held = false;
+    q->keeps_slot = false;
     q->served->requests--;
 }
 
 /* A reload has removed the queue: its slot is wanted. */
 static bool leaves(const past_queue *q)
 {
-    return q->held && hf_queue_is(q->served, HF_Q_GONE);
+    return q->keeps_slot && hf_queue_is(q->served, HF_Q_GONE);
 }
 
 /* The first of them are worth knowing soon, and cost one request more. */

@@ -118,8 +118,8 @@ struct hf_worker {
     hf_err result;      /* of hf_worker_run() */
     char detail[HF_DETAIL_SIZE];
 
-    /* what is held */
-    size_t held;          /* all, also those whose verdicts are on the way */
+    /* its jobs */
+    size_t in_hand;       /* all, also those whose verdicts are on the way */
     size_t arriving;      /* jobs of an answer that is being read */
     size_t decided;       /* their verdicts are on the way */
     bool heard;           /* Redis has answered a claim or a check */

@@ -14,8 +14,9 @@
 static const char letters[] = "FicrdubCDUHWAlLwa";
 
 /* The state that follows; a dot: this event cannot come in this state. In the order of
- * the events: SLOT_TAKEN, SENT, EMPTY, SHARED, MORE; LOST, NOT_RUN, REFUSED, HELD,
- * BACKOFF_OVER; BATON, DOUBT, SEEN; ASKED, ACCOUNTED; LEAVE, RETURN, FREED. */
+ * the events: SLOT_TAKEN, SENT, EMPTY, SHARED, MORE; LOST, NOT_RUN, REFUSED,
+ * OTHER_REFUSED, BACKOFF_OVER; BATON, DOUBT, SEEN; ASKED, ACCOUNTED; LEAVE, RETURN,
+ * FREED. */
 static const char *const rows[HF_Q_STATES] = {
     [HF_Q_FREE] = "u.... ..... ... .. ...",
     [HF_Q_IDLE] = "..... ...b. duc .. l..",
@@ -27,7 +28,7 @@ static const char *const rows[HF_Q_STATES] = {
     [HF_Q_CLAIMING] = "..icr WubH. DUC .. L..",
     [HF_Q_CLAIMING_DUE] = "..ddd WubH. DUD .. L..",
     [HF_Q_CLAIMING_UNKNOWN] = "..uuu WubH. UUU .. L..",
-    [HF_Q_CLAIMING_HELD] = "..bbb WbbHU HHH .. L..",
+    [HF_Q_CLAIMING_BACKOFF] = "..bbb WbbHU HHH .. L..",
     [HF_Q_IN_DOUBT] = "..... ...WW WWW A. w..",
     [HF_Q_ASKING] = "..... WWWAA AAA .u a..",
     [HF_Q_LEAVING] = "..... ...ll ..l .. .uF",
@@ -63,7 +64,7 @@ static bool only(const hf_claim_cell *cell, unsigned action)
 
 static bool has_backoff(hf_queue_event e)
 {
-    return e == HF_E_REFUSED || e == HF_E_HELD;
+    return e == HF_E_REFUSED || e == HF_E_OTHER_REFUSED;
 }
 
 static bool is_answer(hf_queue_event e)
@@ -73,7 +74,8 @@ static bool is_answer(hf_queue_event e)
 
 static bool is_claiming(hf_claim_state s)
 {
-    return (s >= HF_Q_CLAIMING && s <= HF_Q_CLAIMING_HELD) || s == HF_Q_LEAVING_CLAIMING;
+    return (s >= HF_Q_CLAIMING && s <= HF_Q_CLAIMING_BACKOFF) ||
+           s == HF_Q_LEAVING_CLAIMING;
 }
 
 static void check_actions(hf_claim_state s, hf_queue_event e, const hf_claim_cell *cell)
@@ -81,7 +83,7 @@ static void check_actions(hf_claim_state s, hf_queue_event e, const hf_claim_cel
     bool drops =
         (s == HF_Q_UNKNOWN && e == HF_E_SENT) || e == HF_E_LEAVE || e == HF_E_RETURN;
     bool ends = e == HF_E_RETURN || (s == HF_Q_ASKING && e == HF_E_ACCOUNTED);
-    bool waits = s == HF_Q_BACKING_OFF || s == HF_Q_CLAIMING_HELD; /* already */
+    bool waits = s == HF_Q_BACKING_OFF || s == HF_Q_CLAIMING_BACKOFF; /* already */
     assert_int_equal(only(cell, HF_DO_DROP_TIMER), drops);
     assert_int_equal(only(cell, HF_DO_OWE), e == HF_E_LEAVE);
     assert_int_equal(only(cell, HF_DO_OWE_NOTHING), e == HF_E_RETURN);
@@ -147,9 +149,9 @@ static void no_baton_and_no_doubt_is_forgotten(void **state)
 {
     (void)state;
     static const hf_queue_event wakes[] = {HF_E_BATON, HF_E_DOUBT};
-    static const hf_queue_event ends[] = {HF_E_EMPTY, HF_E_SHARED,  HF_E_MORE,
-                                          HF_E_LOST,  HF_E_NOT_RUN, HF_E_REFUSED,
-                                          HF_E_HELD,  HF_E_SEEN,    HF_E_BATON};
+    static const hf_queue_event ends[] = {HF_E_EMPTY,         HF_E_SHARED,  HF_E_MORE,
+                                          HF_E_LOST,          HF_E_NOT_RUN, HF_E_REFUSED,
+                                          HF_E_OTHER_REFUSED, HF_E_SEEN,    HF_E_BATON};
     for (hf_claim_state s = HF_Q_FREE; s < HF_Q_STATES; s++)
         for (size_t i = 0; i < 2 * (sizeof ends / sizeof ends[0]); i++) {
             hf_claim_cell cell = hf_claim_state_cell(s, wakes[i % 2]);

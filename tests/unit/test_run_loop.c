@@ -165,7 +165,7 @@ static void submit(void *arg)
         *at = r->next;
         send_one(r);
     }
-    loop.held = put != NULL;
+    loop.unsent = put != NULL;
     bool end = closing && put == NULL && loop.callbacks == 0;
     hf_run_loop_unlock(&loop);
     if (end)

@@ -183,7 +183,7 @@ hf_run *hf_run_pop(hf_run_list *list)
 void hf_outbox_release(hf_run *run)
 {
     released[run->served->slot]++;
-    run->worker->held--;
+    run->worker->in_hand--;
     free(run);
 }
 
@@ -191,7 +191,7 @@ void hf_outbox_finish(hf_run *run)
 {
     begun[run->served->slot]++;
     begun_all++;
-    run->worker->held--;
+    run->worker->in_hand--;
     free(run);
 }
 
@@ -543,7 +543,7 @@ static void run_on(size_t n)
 static void shares_are_even_now(void)
 {
     answer_all();
-    run_some(w.held);
+    run_some(w.in_hand);
     run_on(30);
     run_on(100);
     assert_in_range(begun[A], 57, 63);
@@ -674,7 +674,7 @@ static void what_did_not_come_costs_nothing(void **state)
         if (is_claimed(A))
             answer(A, asked[A].max < 3 ? asked[A].max : 3);
         answer_all();
-        run_some(w.held);
+        run_some(w.in_hand);
     }
     print_message("%zu : %zu : %zu\n", begun[A], begun[B], begun[C]);
     assert_in_range(begun[A] * 100 / begun_all, 57, 63);
@@ -699,7 +699,7 @@ static void what_others_may_take_first_is_left_to_the_baton(void **state)
     others_wait = true;
     hf_claim_pump(&w);
     answer_all();
-    run_some(w.held);
+    run_some(w.in_hand);
     assert_true(hf_queues_quiet(&w)); /* so it blocks */
     hf_claim_pump(&w);
     assert_int_equal(under_way(A) + under_way(B) + under_way(C), 0);
@@ -708,7 +708,7 @@ static void what_others_may_take_first_is_left_to_the_baton(void **state)
     hf_claim_pump(&w);
     assert_true(under_way(A) > 0 && under_way(B) > 0);
     answer_all();
-    run_some(w.held);
+    run_some(w.in_hand);
 }
 
 /* Nothing was found: who can wait for all batons will hear of them. Who is at work on the
@@ -741,7 +741,7 @@ static void a_claim_waits_for_verdicts_only_while_all_slots_have_work(void **sta
     run_some(runner.c_out - SLOTS);
     assert_false(hf_claim_can_wait(&w));
     assert_true(hf_runner_wanted(&w) > 0); /* there is something to claim */
-    run_some(w.held);
+    run_some(w.in_hand);
 }
 
 static void take_back(const hf_served *served)
@@ -770,7 +770,7 @@ static void what_was_not_started_costs_nothing(void **state)
         answer_all();
         if (i % 2 == 0)
             take_back(&slots[A]);
-        run_some(w.held);
+        run_some(w.in_hand);
     }
     print_message("%zu : %zu : %zu, and %zu put back\n", begun[A], begun[B], begun[C],
                   released[A]);
@@ -807,7 +807,7 @@ static void a_late_answer_keeps_no_slot_from_others(void **state)
     hf_claim_pump(&w);
     assert_int_equal(under_way(B), SLOTS);
     answer_all();
-    run_some(w.held);
+    run_some(w.in_hand);
 }
 
 /* ---- a queue of several members ---- */
@@ -831,7 +831,7 @@ static void members_take_turns_with_whole_claims(void **state)
         for (int queue = A; queue < QUEUES; queue++)
             assert_int_equal(under_way(queue) >= SLOTS, queue == i % QUEUES);
         answer_all();
-        run_some(w.held);
+        run_some(w.in_hand);
     }
 }
 
@@ -893,7 +893,7 @@ static void members_of_claims_of_two_sizes_have_even_shares(void **state)
         for (int queue = A; queue < C; queue++)
             if (is_claimed(queue))
                 answer(queue, i % 2 == 0 ? asked[queue].max : 1);
-        run_some(w.held);
+        run_some(w.in_hand);
     }
     print_message("%zu : %zu\n", begun[A], begun[B]);
     assert_in_range(begun[A] * 100 / begun_all, 45, 55);
@@ -902,7 +902,7 @@ static void members_of_claims_of_two_sizes_have_even_shares(void **state)
     for (int i = 0; i < 30; i++) {
         hf_claim_pump(&w);
         answer_all();
-        run_some(w.held);
+        run_some(w.in_hand);
     }
     assert_in_range(begun[C] * 100 / begun_all, 28, 38);
 }

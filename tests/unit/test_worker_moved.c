@@ -321,7 +321,7 @@ static void the_answer_to_a_renewal_is_of_the_site_that_was_asked(void **state)
     assert_non_null(run);
     run->worker = &w;
     run->served = &served;
-    w.held = 1;
+    w.in_hand = 1;
     hf_outbox_release(run);
     assert_true(hf_outbox_flush(&w));
     served.site = &second;

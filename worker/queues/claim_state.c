@@ -18,8 +18,8 @@ enum {
 
 /* In each state of a queue that is served and has no request under way. */
 #define WHILE_SERVED                                                                     \
-    [HF_E_HELD] = TO(BACKING_OFF, HF_DO_BACK_OFF), [HF_E_DOUBT] = STAY(UNKNOWN),         \
-    [HF_E_LEAVE] = TO(LEAVING, LEAVES)
+    [HF_E_OTHER_REFUSED] = TO(BACKING_OFF, HF_DO_BACK_OFF),                              \
+    [HF_E_DOUBT] = STAY(UNKNOWN), [HF_E_LEAVE] = TO(LEAVING, LEAVES)
 
 /* The answers to a claim, and the states that follow. */
 #define ANSWERS(empty, shared, more)                                                     \
@@ -42,7 +42,7 @@ static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
                       [HF_E_BATON] = STAY(UNKNOWN), [HF_E_SEEN] = STAY(UNKNOWN)},
     /* Batons that come in between are forgotten, so the claim after it sets the next
      * wake-up again. */
-    [HF_Q_BACKING_OFF] = {[HF_E_HELD] = STAY(BACKING_OFF),
+    [HF_Q_BACKING_OFF] = {[HF_E_OTHER_REFUSED] = STAY(BACKING_OFF),
                           [HF_E_BACKOFF_OVER] = STAY(UNKNOWN),
                           [HF_E_BATON] = STAY(BACKING_OFF),
                           [HF_E_DOUBT] = STAY(BACKING_OFF),
@@ -50,28 +50,30 @@ static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
                           [HF_E_LEAVE] = TO(LEAVING, LEAVES)},
     [HF_Q_CLAIMING] =
         {ANSWERS(IDLE, CONTESTED, READY), [HF_E_NOT_RUN] = STAY(UNKNOWN),
-         [HF_E_HELD] = TO(CLAIMING_HELD, HF_DO_BACK_OFF),
+         [HF_E_OTHER_REFUSED] = TO(CLAIMING_BACKOFF, HF_DO_BACK_OFF),
          [HF_E_BATON] = STAY(CLAIMING_DUE), [HF_E_DOUBT] = STAY(CLAIMING_UNKNOWN),
          [HF_E_SEEN] = STAY(CLAIMING), [HF_E_LEAVE] = TO(LEAVING_CLAIMING, LEAVES)},
     [HF_Q_CLAIMING_DUE] =
         {ANSWERS(DUE, DUE, DUE), [HF_E_NOT_RUN] = STAY(UNKNOWN),
-         [HF_E_HELD] = TO(CLAIMING_HELD, HF_DO_BACK_OFF),
+         [HF_E_OTHER_REFUSED] = TO(CLAIMING_BACKOFF, HF_DO_BACK_OFF),
          [HF_E_BATON] = STAY(CLAIMING_DUE), [HF_E_DOUBT] = STAY(CLAIMING_UNKNOWN),
          [HF_E_SEEN] = STAY(CLAIMING_DUE), [HF_E_LEAVE] = TO(LEAVING_CLAIMING, LEAVES)},
     [HF_Q_CLAIMING_UNKNOWN] =
         {ANSWERS(UNKNOWN, UNKNOWN, UNKNOWN), [HF_E_NOT_RUN] = STAY(UNKNOWN),
-         [HF_E_HELD] = TO(CLAIMING_HELD, HF_DO_BACK_OFF),
+         [HF_E_OTHER_REFUSED] = TO(CLAIMING_BACKOFF, HF_DO_BACK_OFF),
          [HF_E_BATON] = STAY(CLAIMING_UNKNOWN), [HF_E_DOUBT] = STAY(CLAIMING_UNKNOWN),
          [HF_E_SEEN] = STAY(CLAIMING_UNKNOWN),
          [HF_E_LEAVE] = TO(LEAVING_CLAIMING, LEAVES)},
-    [HF_Q_CLAIMING_HELD] =
+    [HF_Q_CLAIMING_BACKOFF] =
         {ANSWERS(BACKING_OFF, BACKING_OFF, BACKING_OFF),
-         [HF_E_NOT_RUN] = STAY(BACKING_OFF), [HF_E_HELD] = STAY(CLAIMING_HELD),
-         [HF_E_BACKOFF_OVER] = STAY(CLAIMING_UNKNOWN), [HF_E_BATON] = STAY(CLAIMING_HELD),
-         [HF_E_DOUBT] = STAY(CLAIMING_HELD), [HF_E_SEEN] = STAY(CLAIMING_HELD),
+         [HF_E_NOT_RUN] = STAY(BACKING_OFF),
+         [HF_E_OTHER_REFUSED] = STAY(CLAIMING_BACKOFF),
+         [HF_E_BACKOFF_OVER] = STAY(CLAIMING_UNKNOWN),
+         [HF_E_BATON] = STAY(CLAIMING_BACKOFF), [HF_E_DOUBT] = STAY(CLAIMING_BACKOFF),
+         [HF_E_SEEN] = STAY(CLAIMING_BACKOFF),
          [HF_E_LEAVE] = TO(LEAVING_CLAIMING, LEAVES)},
     /* Redis is asked once the lost claim cannot be executed any more. */
-    [HF_Q_IN_DOUBT] = {[HF_E_HELD] = TO(IN_DOUBT, HF_DO_BACK_OFF),
+    [HF_Q_IN_DOUBT] = {[HF_E_OTHER_REFUSED] = TO(IN_DOUBT, HF_DO_BACK_OFF),
                        [HF_E_BACKOFF_OVER] = STAY(IN_DOUBT),
                        [HF_E_BATON] = STAY(IN_DOUBT),
                        [HF_E_DOUBT] = STAY(IN_DOUBT),
@@ -81,14 +83,14 @@ static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
     [HF_Q_ASKING] = {[HF_E_LOST] = STAY(IN_DOUBT),
                      [HF_E_NOT_RUN] = STAY(IN_DOUBT),
                      [HF_E_REFUSED] = TO(IN_DOUBT, HF_DO_BACK_OFF),
-                     [HF_E_HELD] = TO(ASKING, HF_DO_BACK_OFF),
+                     [HF_E_OTHER_REFUSED] = TO(ASKING, HF_DO_BACK_OFF),
                      [HF_E_BACKOFF_OVER] = STAY(ASKING),
                      [HF_E_BATON] = STAY(ASKING),
                      [HF_E_DOUBT] = STAY(ASKING),
                      [HF_E_SEEN] = STAY(ASKING),
                      [HF_E_ACCOUNTED] = TO(UNKNOWN, ANSWERED | HF_DO_END_BACKOFF),
                      [HF_E_LEAVE] = TO(LEAVING_ASKING, LEAVES)},
-    [HF_Q_LEAVING] = {[HF_E_HELD] = TO(LEAVING, HF_DO_BACK_OFF),
+    [HF_Q_LEAVING] = {[HF_E_OTHER_REFUSED] = TO(LEAVING, HF_DO_BACK_OFF),
                       [HF_E_BACKOFF_OVER] = STAY(LEAVING),
                       [HF_E_SEEN] = STAY(LEAVING),
                       [HF_E_RETURN] = TO(UNKNOWN, RETURNS),
@@ -99,11 +101,13 @@ static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
                                [HF_E_LOST] = TO(LEAVING_IN_DOUBT, HF_DO_NOTE_DOUBT),
                                [HF_E_NOT_RUN] = STAY(LEAVING),
                                [HF_E_REFUSED] = TO(LEAVING, HF_DO_BACK_OFF),
-                               [HF_E_HELD] = TO(LEAVING_CLAIMING, HF_DO_BACK_OFF),
+                               [HF_E_OTHER_REFUSED] =
+                                   TO(LEAVING_CLAIMING, HF_DO_BACK_OFF),
                                [HF_E_BACKOFF_OVER] = STAY(LEAVING_CLAIMING),
                                [HF_E_SEEN] = STAY(LEAVING_CLAIMING),
                                [HF_E_RETURN] = TO(CLAIMING_UNKNOWN, RETURNS)},
-    [HF_Q_LEAVING_IN_DOUBT] = {[HF_E_HELD] = TO(LEAVING_IN_DOUBT, HF_DO_BACK_OFF),
+    [HF_Q_LEAVING_IN_DOUBT] = {[HF_E_OTHER_REFUSED] =
+                                   TO(LEAVING_IN_DOUBT, HF_DO_BACK_OFF),
                                [HF_E_BACKOFF_OVER] = STAY(LEAVING_IN_DOUBT),
                                [HF_E_SEEN] = STAY(LEAVING_IN_DOUBT),
                                [HF_E_ASKED] = STAY(LEAVING_ASKING),
@@ -111,7 +115,7 @@ static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
     [HF_Q_LEAVING_ASKING] = {[HF_E_LOST] = STAY(LEAVING_IN_DOUBT),
                              [HF_E_NOT_RUN] = STAY(LEAVING_IN_DOUBT),
                              [HF_E_REFUSED] = TO(LEAVING_IN_DOUBT, HF_DO_BACK_OFF),
-                             [HF_E_HELD] = TO(LEAVING_ASKING, HF_DO_BACK_OFF),
+                             [HF_E_OTHER_REFUSED] = TO(LEAVING_ASKING, HF_DO_BACK_OFF),
                              [HF_E_BACKOFF_OVER] = STAY(LEAVING_ASKING),
                              [HF_E_SEEN] = STAY(LEAVING_ASKING),
                              [HF_E_ACCOUNTED] = TO(LEAVING, ANSWERED),
@@ -127,7 +131,7 @@ static const unsigned char traits_of[HF_Q_STATES] = {
     [HF_Q_CLAIMING] = HF_Q_BUSY | HF_Q_UNDER_WAY,
     [HF_Q_CLAIMING_DUE] = HF_Q_BUSY | HF_Q_UNDER_WAY,
     [HF_Q_CLAIMING_UNKNOWN] = HF_Q_BUSY | HF_Q_UNDER_WAY,
-    [HF_Q_CLAIMING_HELD] = HF_Q_UNDER_WAY | HF_Q_UNHEARD,
+    [HF_Q_CLAIMING_BACKOFF] = HF_Q_UNDER_WAY | HF_Q_UNHEARD,
     [HF_Q_IN_DOUBT] = HF_Q_UNDER_WAY | HF_Q_UNHEARD,
     [HF_Q_ASKING] = HF_Q_UNDER_WAY | HF_Q_UNHEARD,
     [HF_Q_LEAVING] = HF_Q_GONE,

@@ -30,7 +30,7 @@ typedef enum hf_claim_state {
     HF_Q_CLAIMING,         /* a claim is under way */
     HF_Q_CLAIMING_DUE,     /* and DUE comes next */
     HF_Q_CLAIMING_UNKNOWN, /* and UNKNOWN comes next */
-    HF_Q_CLAIMING_HELD,    /* and BACKING_OFF comes next */
+    HF_Q_CLAIMING_BACKOFF, /* and BACKING_OFF comes next */
     HF_Q_IN_DOUBT,         /* a claim was sent, and its answer never came */
     HF_Q_ASKING,           /* Redis is asked which jobs it took */
     HF_Q_LEAVING, /* served no more; its slot is free when nothing refers to it */
@@ -41,24 +41,24 @@ typedef enum hf_claim_state {
 } hf_claim_state;
 
 typedef enum hf_queue_event {
-    HF_E_SLOT_TAKEN,   /* a queue gets the slot */
-    HF_E_SENT,         /* a claim was sent */
-    HF_E_EMPTY,        /* it was answered, and nothing more is due */
-    HF_E_SHARED,       /* more is due, but other workers may take all of it */
-    HF_E_MORE,         /* more is due */
-    HF_E_LOST,         /* a request (claim, asking) was sent, and never answered */
-    HF_E_NOT_RUN,      /* it was not executed, which is not the queue's fault */
-    HF_E_REFUSED,      /* Redis refused it because of this queue */
-    HF_E_HELD,         /* Redis refused another request of this queue */
-    HF_E_BACKOFF_OVER, /* requests may go out again */
-    HF_E_BATON,        /* a baton is due */
-    HF_E_DOUBT,        /* what is known may be wrong */
-    HF_E_SEEN,         /* a look found something due */
-    HF_E_ASKED,        /* a request for the jobs of a lost claim was sent */
-    HF_E_ACCOUNTED,    /* that is given back */
-    HF_E_LEAVE,        /* a reload takes the queue out */
-    HF_E_RETURN,       /* a reload brings it back */
-    HF_E_FREED,        /* nothing refers to it any more */
+    HF_E_SLOT_TAKEN,    /* a queue gets the slot */
+    HF_E_SENT,          /* a claim was sent */
+    HF_E_EMPTY,         /* it was answered, and nothing more is due */
+    HF_E_SHARED,        /* more is due, but other workers may take all of it */
+    HF_E_MORE,          /* more is due */
+    HF_E_LOST,          /* a request (claim, asking) was sent, and never answered */
+    HF_E_NOT_RUN,       /* it was not executed, which is not the queue's fault */
+    HF_E_REFUSED,       /* Redis refused it because of this queue */
+    HF_E_OTHER_REFUSED, /* Redis refused another request of this queue */
+    HF_E_BACKOFF_OVER,  /* requests may go out again */
+    HF_E_BATON,         /* a baton is due */
+    HF_E_DOUBT,         /* what is known may be wrong */
+    HF_E_SEEN,          /* a look found something due */
+    HF_E_ASKED,         /* a request for the jobs of a lost claim was sent */
+    HF_E_ACCOUNTED,     /* that is given back */
+    HF_E_LEAVE,         /* a reload takes the queue out */
+    HF_E_RETURN,        /* a reload brings it back */
+    HF_E_FREED,         /* nothing refers to it any more */
     HF_Q_EVENTS
 } hf_queue_event;
 

@@ -63,7 +63,7 @@ void hf_queue_debt(hf_served *served, hf_debt_event event)
     served->debt = hf_claim_state_debt(served->debt, event);
 }
 
-void hf_queue_hold(hf_served *served, uint32_t ms)
+void hf_queue_back_off(hf_served *served, uint32_t ms)
 {
     uint64_t until_ns = hf_boot_ns() + ms * HF_MS_NS;
     if (served->backoff.until_ns < until_ns)
@@ -75,7 +75,7 @@ static void back_off(hf_served *served)
     if (served->backoff.until_ns != 0)
         return; /* several requests were under way */
     served->backoff.ms = hf_queue_backoff_longer(served->backoff.ms);
-    hf_queue_hold(served, served->backoff.ms);
+    hf_queue_back_off(served, served->backoff.ms);
 }
 
 size_t hf_queue_fields(const hf_served *served, hf_log_field out[2])
@@ -564,7 +564,7 @@ void hf_queues_recheck_in(hf_bundle *b)
 void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err, const char *detail)
 {
     if (hf_queue_refused(b->only, site, err, detail))
-        hf_queue_apply(b->only, HF_E_HELD);
+        hf_queue_apply(b->only, HF_E_OTHER_REFUSED);
 }
 
 bool hf_queues_only_shards_in(const hf_bundle *b)

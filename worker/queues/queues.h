@@ -126,8 +126,9 @@ bool hf_queue_is_waited_for(const hf_served *served); /* by the blocking call */
  * it has unpaused it. */
 void hf_queue_pause(hf_served *served);
 void hf_queue_unpause(hf_served *served);
-void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
-uint32_t hf_queue_backoff_longer(uint32_t ms);      /* than the last time */
+void hf_queue_back_off(hf_served *served,
+                       uint32_t ms);           /* no request for it for this long */
+uint32_t hf_queue_backoff_longer(uint32_t ms); /* than the last time */
 /* This site refused a request. True: the queue backs off, because of itself or because no
  * node serves it. False: all queues of the site wait, or the next node is asked at once.
  */

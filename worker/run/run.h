@@ -3,9 +3,11 @@
  *
  * The life of a job that is held:
  *
- *   claimed -> HELD_BACK (renewed first) -> WAITING -> STARTED -> DECIDED -> freed
- *                                              \______(released)____/    |
- *                                                              its verdict is answered
+ *   claimed -> CONFIRMING -> WAITING -> STARTED -> DECIDED -> freed
+ *                       \______(released)______/     |
+ *                                        its verdict is answered
+ *
+ * CONFIRMING: it is renewed, or confirmed by replicas, before it may start.
  */
 #ifndef HF_WORKER_RUN_RUN_H
 #define HF_WORKER_RUN_RUN_H
@@ -16,7 +18,7 @@
 #include "worker/worker.h"
 
 typedef enum hf_run_state {
-    HF_HELD_BACK,
+    HF_CONFIRMING,
     HF_WAITING,
     HF_STARTED,
     HF_DECIDED
@@ -63,7 +65,7 @@ struct hf_run {
     _Atomic(hf_process *) process; /* of a program */
     struct hf_child *child;        /* of a pool, while it runs there */
     atomic_bool lost, cancelled, timed_out, stopping;
-    atomic_bool await_renewal; /* HELD_BACK: not told of yet */
+    atomic_bool await_renewal; /* CONFIRMING: the renewal was not answered yet */
     _Atomic uint64_t begun_ns; /* a C handler was called; 0: it waits for a thread */
     /* under worker->stop_lock */
     void (*stop_fn)(void *arg);

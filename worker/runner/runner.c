@@ -91,7 +91,7 @@ uint32_t hf_runner_capacity(const hf_worker *w)
 uint32_t hf_runner_slots(const hf_worker *w)
 {
     size_t busy = w->runner->c_out + w->runner->programs_out + w->runner->waiting.n +
-                  w->runner->held_back.n;
+                  w->runner->confirming.n;
     size_t own = own_slots(w);
     if (w->runner->exclusive || isolated_waits(w) || cannot_start(w))
         return 0;
@@ -106,7 +106,7 @@ uint32_t hf_runner_wanted(const hf_worker *w)
     size_t slots = own_slots(w) + hf_supervisors_usable(w);
     size_t target = slots + hf_pace_ahead(w->runner->mean_run_ns, own_slots(w)) +
                     hf_supervisors_ahead(w);
-    size_t have = w->held + w->arriving - w->decided - w->runner->killed_outside.n;
+    size_t have = w->in_hand + w->arriving - w->decided - w->runner->killed_outside.n;
     if (w->runner->exclusive || have >= target || isolated_waits(w) || cannot_start(w))
         return 0;
     size_t want = target - have;
@@ -145,7 +145,7 @@ static void try_isolated(hf_worker *w, hf_run *isolated)
         }
     }
     if (w->runner->c_out > 0 || w->runner->isolated_out > 0 ||
-        w->held != w->runner->programs_out + 1 || free_slots(w) == 0)
+        w->in_hand != w->runner->programs_out + 1 || free_slots(w) == 0)
         return;
     w->runner->exclusive = true;
     hand_over(w, isolated, &batch);
@@ -269,7 +269,7 @@ void hf_runner_abandon(hf_worker *w)
         if (!run->lost_logged)
             hf_run_report(w, run, "released");
         run->lost_logged = true; /* that is what was told of it */
-        w->held++;
+        w->in_hand++;
         hf_outbox_release(stand_in);
     }
 }
@@ -283,7 +283,7 @@ static void release_waiting(hf_worker *w)
     hf_supervisors_recall(w, &w->runner->waiting);
     while ((run = hf_run_pop(&w->runner->waiting)) != NULL)
         hf_outbox_release(run);
-    while ((run = hf_run_pop(&w->runner->held_back)) != NULL)
+    while ((run = hf_run_pop(&w->runner->confirming)) != NULL)
         hf_outbox_release(run);
     hf_threads_take_back(w->runner->threads, UINT64_MAX, &back);
     w->runner->c_out -= back.n;
@@ -384,19 +384,19 @@ void hf_runner_accept(hf_run *run)
     }
 }
 
-void hf_runner_hold_back(hf_run *run)
+void hf_runner_confirm_first(hf_run *run)
 {
-    run->state = HF_HELD_BACK;
-    hf_run_push(&run->worker->runner->held_back, run);
+    run->state = HF_CONFIRMING;
+    hf_run_push(&run->worker->runner->confirming, run);
 }
 
 static bool withdraw(hf_run *run)
 {
     hf_runner *r = run->worker->runner;
-    if (run->state != HF_HELD_BACK && run->state != HF_WAITING)
+    if (run->state != HF_CONFIRMING && run->state != HF_WAITING)
         return false;
-    if (run->state == HF_HELD_BACK)
-        hf_run_remove(&r->held_back, run);
+    if (run->state == HF_CONFIRMING)
+        hf_run_remove(&r->confirming, run);
     else if (is_pooled(run))
         hf_supervisors_withdraw(run);
     else
@@ -442,7 +442,7 @@ static void cancel(hf_run *run)
 
 static void renewed(hf_run *run)
 {
-    if (run->state != HF_HELD_BACK)
+    if (run->state != HF_CONFIRMING)
         return;
     (void)withdraw(run);
     hf_runner_accept(run);
@@ -463,7 +463,7 @@ void hf_runner_events(hf_worker *w)
 
 void hf_runner_confirmed(const hf_served *served, const char *fence, bool confirmed)
 {
-    hf_run *next, *run = served->worker->runner->held_back.head;
+    hf_run *next, *run = served->worker->runner->confirming.head;
     for (; run != NULL; run = next) {
         next = run->next;
         if (run->served != served || strcmp(run->fence, fence) != 0)
@@ -500,7 +500,7 @@ void hf_runner_choose_anew(hf_worker *w)
     hf_supervisors_take(w);
     hf_run_list waiting = w->runner->waiting;
     w->runner->waiting = (hf_run_list){.n = 0};
-    for (run = w->runner->held_back.head; run != NULL; run = run->next)
+    for (run = w->runner->confirming.head; run != NULL; run = run->next)
         hf_run_choose(run);
     while ((run = hf_run_pop(&waiting)) != NULL) {
         hf_run_choose(run);
@@ -664,7 +664,7 @@ bool hf_runner_is_tidy(const hf_worker *w)
 
 void hf_runner_forget(hf_worker *w)
 {
-    hf_run_list *lists[] = {&w->runner->held_back, &w->runner->waiting,
+    hf_run_list *lists[] = {&w->runner->confirming, &w->runner->waiting,
                             &w->runner->killed_outside};
     for (size_t i = 0; i < HF_COUNT(lists); i++)
         for (hf_run *run; (run = hf_run_pop(lists[i])) != NULL;)

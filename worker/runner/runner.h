@@ -30,9 +30,9 @@ uint64_t hf_runner_hold_until_ns(const hf_worker *w); /* no program is started; 
 
 void hf_runner_accept(
     hf_run *run); /* claimed, or renewed first: it waits, or is settled */
-void hf_runner_hold_back(hf_run *run); /* claimed: it is renewed before it starts, or
-                                           confirmed by replicas */
-/* Those of a claim that are still held back: started, or given back. */
+/* Claimed: it is renewed, or confirmed by replicas, before it starts. */
+void hf_runner_confirm_first(hf_run *run);
+/* Those of a claim that are still to be confirmed: started, or given back. */
 void hf_runner_confirmed(const hf_served *served, const char *fence, bool confirmed);
 /* What the watchdog's thread has noted of leases: lost, to be cancelled, renewed. */
 void hf_runner_events(hf_worker *w);

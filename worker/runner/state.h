@@ -28,7 +28,7 @@ typedef struct hf_runner {
     uint64_t spawn_logged_ns;
     uint32_t spawn_backoff_ms;    /* the last one; 0: one was started since */
     uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
-    hf_run_list held_back, waiting, started;
+    hf_run_list confirming, waiting, started;
     hf_run_list killed_outside; /* programs that a signal from elsewhere has ended */
     double mean_run_ns;         /* of finished jobs, smoothed */
 } hf_runner;

@@ -161,7 +161,7 @@ static void on_checked(const hf_answer *answer, void *arg)
         take_ticks(b, queues, n);
     hf_site_report_lacks(site); /* what was refused since */
     b->empty_ns = checked.empty ? b->checked_ns : 0;
-    if (w->opts.burst && w->held == 0 && hf_queues_quiet(w) && are_empty(w, b))
+    if (w->opts.burst && w->in_hand == 0 && hf_queues_quiet(w) && are_empty(w, b))
         w->burst_is_over = w->turn_due = true;
 }
 

@@ -152,9 +152,9 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
             hf_run_free(runs[i]); /* out of memory: its lease will end */
             continue;
         }
-        w->held++;
+        w->in_hand++;
         if ((renew_first || confirm) && runs[i]->reason == NULL)
-            hf_runner_hold_back(runs[i]);
+            hf_runner_confirm_first(runs[i]);
         else
             hf_runner_accept(runs[i]);
     }
@@ -201,7 +201,7 @@ void hf_claim_lost(hf_worker *w)
         uint32_t left = doubt_left_ms(served);
         served->claim.site = served->site;
         if (left > 0)
-            hf_queue_hold(served, left);
+            hf_queue_back_off(served, left);
         else if (hf_op_unclaim(served->site->client, &served->queue, w->id,
                                served->claim.number, on_unclaimed, served) == HF_OK)
             hf_queue_apply(served, HF_E_ASKED);
@@ -215,7 +215,7 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
     if (err == HF_UNSURE || err == HF_PROTO) {
         event = HF_E_LOST;
     } else if (err == HF_SHARDED && hf_shards_learn(served, detail)) {
-        hf_queue_hold(served, DIVIDED_MS);
+        hf_queue_back_off(served, DIVIDED_MS);
         event = HF_E_REFUSED;
     } else if (err != HF_DEADLINE && err != HF_NOSCRIPT) {
         err = err == HF_SHARDED ? HF_PROTO : err; /* its words make no sense */

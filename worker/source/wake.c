@@ -355,7 +355,7 @@ static void pump(hf_bundle *b)
     }
     if (!hf_queues_quiet_in(b))
         return;
-    if (w->opts.burst && w->held == 0)
+    if (w->opts.burst && w->in_hand == 0)
         hf_check_bundle(b, false);
     choose_waited(b);
     size_t n = waiting_queues(b, queues);
@@ -367,7 +367,7 @@ static void pump(hf_bundle *b)
 
 void hf_wake_pump(hf_worker *w)
 {
-    if (w->opts.burst && w->held > 0)
+    if (w->opts.burst && w->in_hand > 0)
         w->wake->worked_ns = hf_boot_ns();
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->queues, b)) != NULL;)
         pump(b);
