@@ -155,7 +155,7 @@ void hf_tasks_pay(hf_tasks *tasks)
     HF_ASSERT(!tasks->run.by_caller);
     tasks->run.callbacks--;
     hf_run_loop_unlock(&tasks->run);
-    hf_run_loop_tell(&tasks->run); /* a callback may take its time */
+    hf_run_loop_wake_done(&tasks->run); /* a callback may take its time */
 }
 
 void hf_tasks_turned(hf_tasks *tasks)

@@ -253,8 +253,8 @@ static int badness(hf_err err)
     return err == HF_TIMEOUT ? 2 : 1;
 }
 
-void hf_batch_waiter_told(hf_waiter *waiter, hf_err err, const char *detail,
-                          hf_run_loop *run)
+void hf_batch_waiter_answered(hf_waiter *waiter, hf_err err, const char *detail,
+                              hf_run_loop *run)
 {
     if (badness(err) > badness(waiter->worst)) {
         waiter->worst = err;
@@ -407,10 +407,10 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
         result->accepted_ms = accepted_ms(batch, i);
         tell_conflict(batch, i, result);
     }
-    hf_batch_waiter_told(waiter, outcome->err, outcome->detail, run);
+    hf_batch_waiter_answered(waiter, outcome->err, outcome->detail, run);
 }
 
-void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run)
+void hf_batch_report(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run)
 {
     size_t first = 0;
     for (size_t p = 0; p < batch->n_calls; first += batch->calls[p++].n)

@@ -5,7 +5,7 @@
  * are in one buffer. Its list of calls says which jobs belong to which caller; a call is
  * never split.
  *
- *   filled (open: in the queue, more may join) -> sealed, sent -> told -> freed
+ *   filled (open: in the queue, more may join) -> sealed, sent -> reported -> freed
  */
 #ifndef HF_PRODUCER_BATCH_H
 #define HF_PRODUCER_BATCH_H
@@ -52,7 +52,7 @@ typedef struct hf_waiter {
 typedef struct hf_batch_call {
     size_t n;
     uint64_t taken_ns;
-    hf_waiter *waiter; /* NULL: cb is told */
+    hf_waiter *waiter; /* NULL: cb is called */
     hf_enqueue_cb cb;  /* may be NULL */
     void *arg;
 } hf_batch_call;
@@ -107,10 +107,10 @@ typedef struct hf_batch {
     uint64_t turn;          /* of its sending among all; 0: it was not sent yet */
     bool numbered;          /* the number is the caller's */
     int64_t known_until_ms; /* of its first sending, on Redis's clock; 0: not known */
-    bool told;              /* its calls have their answers */
+    bool reported;          /* its calls have their answers */
     hf_err refused;         /* how Redis last refused it, HF_OK if it never did */
-    int64_t accepted_ms;    /* Redis's time, as the answer told it; 0: by an earlier
-                               sending, or not */
+    int64_t accepted_ms;    /* when Redis accepted the jobs, by its clock; 0: an earlier
+                               sending was accepted, or nothing was */
     hf_confirm confirm;     /* HF_REQUEST_CONFIRMING */
     struct hf_batch_conflict *conflicts; /* owned; in the order of their jobs */
     size_t n_conflicts;
@@ -174,8 +174,8 @@ HF_MUSTCHECK hf_err hf_batch_meet(hf_batch *batch, const hf_enqueued *got);
 HF_MUSTCHECK hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes);
 
 /* Gives every call its answer: those that wait, with the run loop's lock held (see
- * hf_batch_waiter_told), and without it those that have a callback. */
-void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run);
+ * hf_batch_waiter_answered), and without it those that have a callback. */
+void hf_batch_report(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run);
 void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome);
 
 /* ---- a call that waits ---- */
@@ -189,8 +189,8 @@ void hf_batch_waiter_note_id(hf_waiter *waiter, size_t place, const char *id);
 
 /* One more batch has its answer. After the last one the waiter is done, or is freed if
  * its thread has left. */
-void hf_batch_waiter_told(hf_waiter *waiter, hf_err err, const char *detail,
-                          hf_run_loop *run);
+void hf_batch_waiter_answered(hf_waiter *waiter, hf_err err, const char *detail,
+                              hf_run_loop *run);
 
 /* ---- a line of batches ---- */
 

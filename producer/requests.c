@@ -1,10 +1,10 @@
 /* requests.c - the requests of a producer: one state machine.
  *
- *   QUEUED --send--> SENT --answered--> told (with wait_replicas: CONFIRMING)
+ *   QUEUED --send--> SENT --answered--> reported (with wait_replicas: CONFIRMING)
  *     ^               |  \
  *     '---refused-----'   '--no answer--> IN_DOUBT --send, same number--> SENT_AGAIN
  *                                            ^ '----refused, no answer-------' |
- *                                                                  answered --> told
+ *                                                              answered --> reported
  *
  * Each request has a number. One that Redis *answered* with an error at its first sending
  * did nothing; it goes to the front of the submit queue and gets a new number. One
@@ -26,8 +26,8 @@
  * stays with its queue, and is sent again to the node that has the queue then.
  *
  * With wait_replicas an executed request is CONFIRMING until replicas have it, and is
- * told then. If another server takes over before that, it is IN_DOUBT there. A request
- * that may still become so stays in flight, and its number in the span.
+ * reported then. If another server takes over before that, it is IN_DOUBT there. A
+ * request that may still become so stays in flight, and its number in the span.
  *
  * The machine as a whole:
  *
@@ -157,21 +157,21 @@ static void back(hf_requests *requests, hf_batch *batch)
 /* ---- ends ---- */
 
 /* Gives the batch's jobs their answers, once. */
-static void tell(hf_requests *requests, hf_batch *batch, hf_err err,
-                 const hf_reply *codes, const char *detail)
+static void report(hf_requests *requests, hf_batch *batch, hf_err err,
+                   const hf_reply *codes, const char *detail)
 {
-    if (batch->told)
+    if (batch->reported)
         return;
-    batch->told = true;
-    hf_submit_tell(&requests->queue, batch,
-                   &(hf_outcome){.err = err, .codes = codes, .detail = detail});
+    batch->reported = true;
+    hf_submit_report(&requests->queue, batch,
+                     &(hf_outcome){.err = err, .codes = codes, .detail = detail});
 }
 
 static void end(hf_requests *requests, hf_batch *batch, hf_err err, const hf_reply *codes,
                 const char *detail)
 {
     become(requests, batch, HF_REQUEST_ENDED);
-    tell(requests, batch, err, codes, detail);
+    report(requests, batch, err, codes, detail);
     hf_batch_free(batch);
 }
 
@@ -237,13 +237,13 @@ static void expire_at(hf_requests *requests, hf_node *node, uint64_t now_ns)
     static const char silent[] = "sent, and not answered in time",
                       unconfirmed[] = "done, and not confirmed by replicas in time";
     for (hf_batch *batch = node->flight.first; batch != NULL; batch = batch->next) {
-        if (batch->told)
+        if (batch->reported)
             continue;
         if (batch->deadline_ns <= now_ns) {
             const bool done = batch->state == HF_REQUEST_CONFIRMING;
             requests->unanswered = true;
-            tell(requests, batch, done ? HF_UNCONFIRMED : HF_UNSURE, NULL,
-                 done ? unconfirmed : silent);
+            report(requests, batch, done ? HF_UNCONFIRMED : HF_UNSURE, NULL,
+                   done ? unconfirmed : silent);
         } else {
             note_deadline(requests, batch);
         }
@@ -285,7 +285,7 @@ static bool may_pass(hf_err err)
 static void unanswered(hf_requests *requests, hf_batch *batch)
 {
     requests->unanswered = true;
-    if (batch->told) {
+    if (batch->reported) {
         end(requests, batch, HF_UNSURE, NULL, "");
         return;
     }
@@ -296,7 +296,7 @@ static void unanswered(hf_requests *requests, hf_batch *batch)
  * ids. The number was not used either, so no earlier sending was executed. */
 static void ids_taken(hf_requests *requests, hf_batch *batch, const hf_reply *codes)
 {
-    if (batch->told) {
+    if (batch->reported) {
         end(requests, batch, HF_UNSURE, NULL, "");
         return;
     }
@@ -323,9 +323,9 @@ static void pause_for(hf_requests *requests, const hf_batch *batch, hf_err err,
 static void was_sharded(hf_requests *requests, hf_batch *batch, const hf_answer *answer)
 {
     hf_err err = hf_submit_divide(&requests->queue, batch->target, answer->detail);
-    if (err == HF_OK && !batch->told) {
+    if (err == HF_OK && !batch->reported) {
         err = hf_submit_divide_batch(&requests->queue, batch, requests->id);
-        batch->told = err == HF_OK; /* its parts will be */
+        batch->reported = err == HF_OK; /* its parts will be */
     }
     end(requests, batch, err, NULL, hf_err_text(err));
 }
@@ -339,7 +339,7 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
     }
     if (is_of_cluster(err))
         hf_nodes_refused(batch->node, batch->target, err, answer);
-    if (batch->told || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
+    if (batch->reported || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
         /* An earlier sending may have done it, and this answer does not say. */
         end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL, answer->detail);
         return;
@@ -373,7 +373,7 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *
 {
     hf_node *node = batch->node;
     hf_err met = hf_batch_meet(batch, got);
-    if (met == HF_OK && (requests->wait_replicas == 0 || batch->told)) {
+    if (met == HF_OK && (requests->wait_replicas == 0 || batch->reported)) {
         end(requests, batch, HF_OK, got->codes, "");
         return;
     }

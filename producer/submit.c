@@ -324,17 +324,17 @@ hf_err hf_submit_join(hf_submit_queue *queue, const hf_intake *in,
 
 /* ---- the side of the loop owner ---- */
 
-/* Their space is free before they are told. */
-void hf_submit_tell(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome)
+/* Their space is free before their callers have the result. */
+void hf_submit_report(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome)
 {
     hf_run_loop_lock(queue->run);
     unreserve(queue, batch->n, batch->charge);
     queue->run->callbacks -= batch->callbacks;
-    hf_batch_tell(batch, outcome, queue->run);
+    hf_batch_report(batch, outcome, queue->run);
     hf_run_loop_unlock(queue->run);
     if (batch->callbacks == 0)
         return;
-    hf_run_loop_tell(queue->run); /* a callback may take its time */
+    hf_run_loop_wake_done(queue->run); /* a callback may take its time */
     hf_batch_call_back(batch, outcome);
 }
 
@@ -504,16 +504,16 @@ unsigned hf_submit_shard_of_number(const char *producer, uint64_t number, unsign
 }
 
 static hf_err make_shards(hf_submit_queue *queue, hf_target *target,
-                          const hf_shards *told)
+                          const hf_shards *found)
 {
-    HF_ASSERT(told->n >= HF_SHARDS_MIN);
-    if (told->n > HF_TARGETS_MAX - queue->n_targets)
+    HF_ASSERT(found->n >= HF_SHARDS_MIN);
+    if (found->n > HF_TARGETS_MAX - queue->n_targets)
         return HF_FULL;
-    hf_shard_states *shards = calloc(1, sizeof *shards + told->n * sizeof shards->at[0]);
-    while (shards != NULL && shards->n < told->n &&
+    hf_shard_states *shards = calloc(1, sizeof *shards + found->n * sizeof shards->at[0]);
+    while (shards != NULL && shards->n < found->n &&
            (shards->at[shards->n] = calloc(1, sizeof *target)) != NULL)
         shards->n++;
-    if (shards == NULL || shards->n < told->n) {
+    if (shards == NULL || shards->n < found->n) {
         while (shards != NULL && shards->n > 0)
             free(shards->at[--shards->n]);
         free(shards);
@@ -521,7 +521,7 @@ static hf_err make_shards(hf_submit_queue *queue, hf_target *target,
     }
     for (unsigned i = 0; i < shards->n; i++) {
         hf_target *shard = shards->at[i];
-        hf_shards_queue(told, &target->queue, i, &shard->queue);
+        hf_shards_queue(found, &target->queue, i, &shard->queue);
         shard->whole = target;
         put_target(queue, shard, &target->next);
     }
@@ -589,7 +589,7 @@ static hf_err put_call(parts *p, const hf_batch *batch, size_t first, size_t c)
     return err;
 }
 
-/* A call is told when all of its parts are. */
+/* A call is reported when all of its parts are. */
 static void put_parts(hf_submit_queue *queue, parts *p, const hf_batch *batch)
 {
     size_t charge = batch->charge, n = batch->n;

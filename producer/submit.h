@@ -143,7 +143,7 @@ bool hf_submit_ids(hf_submit_queue *queue, char (*out)[HF_NEW_ID_SIZE], size_t n
 
 /* Gives a batch's jobs their answers, and takes them off the count. Callbacks are run
  * here; the run loop wakes those that wait. */
-void hf_submit_tell(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome);
+void hf_submit_report(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome);
 
 /* The first batch of a line. One that is open and has fewer jobs than `enough` is left
  * to grow until gather_ns after it was begun: then NULL, and *later_ns is that moment. */
@@ -173,8 +173,8 @@ void hf_submit_move(hf_submit_queue *queue, hf_target *targets);
  * goes to a node that is not down: all that was not sent and has no ids of its caller. */
 void hf_submit_line_is_down(hf_submit_queue *queue, hf_line *line, bool down);
 
-/* Redis has told that the queue is divided, with these words. Calls go to its shards from
- * now on. HF_PROTO, HF_NOMEM, HF_FULL: too many queues. */
+/* The answer of Redis says, with these words, that the queue is divided. Calls go to its
+ * shards from now on. HF_PROTO, HF_NOMEM, HF_FULL: too many queues. */
 HF_MUSTCHECK hf_err hf_submit_divide(hf_submit_queue *queue, hf_target *target,
                                      const char *words);
 /* The jobs of a refused batch of such a queue, which is in no line, go on as one batch

@@ -47,11 +47,11 @@ static void take_out(hf_run_waiters *list, hf_run_waiter *waiter)
     waiter->next = waiter->prev = NULL;
 }
 
-static hf_run_waiters take_told(hf_run_loop *loop)
+static hf_run_waiters take_done(hf_run_loop *loop)
 {
-    hf_run_waiters told = loop->told;
-    loop->told = (hf_run_waiters){NULL, NULL};
-    return told;
+    hf_run_waiters done = loop->done;
+    loop->done = (hf_run_waiters){NULL, NULL};
+    return done;
 }
 
 /* ---- wake-ups ---- */
@@ -72,10 +72,10 @@ static void wake_word(atomic_uint *word)
 }
 
 /* Without the lock. */
-static void wake_told(const hf_run_waiters *told, const hf_run_waiter *self)
+static void wake_done(const hf_run_waiters *done, const hf_run_waiter *self)
 {
     hf_run_waiter *next;
-    for (hf_run_waiter *waiter = told->first; waiter != NULL; waiter = next) {
+    for (hf_run_waiter *waiter = done->first; waiter != NULL; waiter = next) {
         next = waiter->next; /* the waiter may be gone a moment after it is done */
         bool other = waiter != self;
         atomic_store_explicit(&waiter->word, WORD_DONE, memory_order_release);
@@ -216,8 +216,8 @@ static after_turn turn(hf_run_loop *loop, unsigned wanted)
     return after;
 }
 
-/* A caller that was told polls no more. */
-static void dismiss_told(hf_run_loop *loop, const hf_run_waiter *self)
+/* A caller that is done polls no more. */
+static void dismiss_done(hf_run_loop *loop, const hf_run_waiter *self)
 {
     hf_run_waiter *poller = loop->poller;
     if (!is_caller(loop, poller) || !poller->done)
@@ -229,7 +229,7 @@ static void dismiss_told(hf_run_loop *loop, const hf_run_waiter *self)
 }
 
 /* Does what is wanted, unless another thread is the owner, which then does this too, or
- * only the service thread may. Wakes the waiters that it told, without the lock. */
+ * only the service thread may. Wakes the waiters that are done, without the lock. */
 static void serve(hf_run_loop *loop, hf_run_waiter *self, unsigned wanted)
 {
     loop->wanted |= wanted;
@@ -248,16 +248,16 @@ static void serve(hf_run_loop *loop, hf_run_waiter *self, unsigned wanted)
         loop->over = loop->over || after.over;
     }
     loop->taken = false;
-    hf_run_waiters told = take_told(loop);
-    if (told.first != NULL)
+    hf_run_waiters done = take_done(loop);
+    if (done.first != NULL)
         hf_spin_read(&loop->spin, hf_boot_ns());
-    dismiss_told(loop, self);
+    dismiss_done(loop, self);
     atomic_uint *next = appoint_poller(loop, self);
-    if (next == NULL && told.first == NULL)
+    if (next == NULL && done.first == NULL)
         return;
     hf_run_loop_unlock(loop);
     wake_word(next);
-    wake_told(&told, self);
+    wake_done(&done, self);
     hf_run_loop_lock(loop);
 }
 
@@ -281,7 +281,7 @@ static void poll_loop(hf_run_loop *loop, const hf_run_waiter *self, uint64_t unt
         loop->until_ns = 0;
 }
 
-/* True: it was told, and the lock is not held any more. */
+/* True: it is done, and the lock is not held any more. */
 static bool sleep_until(hf_run_loop *loop, hf_run_waiter *self, uint64_t until_ns)
 {
     uint64_t now_ns = hf_boot_ns();
@@ -401,7 +401,7 @@ static void give_to_service(hf_run_loop *loop, const hf_run_waiter *self)
     wake_service(loop);
 }
 
-/* A caller that was told is still in its call until its thread has run. Several of them
+/* A caller that is done is still in its call until its thread has run. Several of them
  * need the processor, and may call again soon: with a spin beside them, 8 threads get a
  * fifth less done. */
 static bool may_spin(const hf_run_loop *loop, const hf_run_waiter *self)
@@ -524,7 +524,7 @@ void hf_run_loop_done_locked(hf_run_loop *loop, hf_run_waiter *waiter)
     if (waiter->waits)
         take_out(&loop->waiting, waiter);
     waiter->waits = false;
-    append(&loop->told, waiter);
+    append(&loop->done, waiter);
 }
 
 void hf_run_loop_done(hf_run_loop *loop, hf_run_waiter *waiter)
@@ -534,12 +534,12 @@ void hf_run_loop_done(hf_run_loop *loop, hf_run_waiter *waiter)
     hf_run_loop_unlock(loop);
 }
 
-void hf_run_loop_tell(hf_run_loop *loop)
+void hf_run_loop_wake_done(hf_run_loop *loop)
 {
     hf_run_loop_lock(loop);
-    hf_run_waiters told = take_told(loop);
+    hf_run_waiters done = take_done(loop);
     hf_run_loop_unlock(loop);
-    wake_told(&told, NULL);
+    wake_done(&done, NULL);
 }
 
 /* ---- life ---- */

@@ -21,8 +21,8 @@
  *   R1  Every wake-up is seen: requested work is done by the owner before it leaves, or
  *       by the poller before it sleeps, or the poller or the service thread was woken.
  *
- *   R2  While a caller waits there is an owner, or a poller, or a thread that was told to
- *       become one, or the service thread was woken.
+ *   R2  While a caller waits there is an owner, or a poller, or a thread that was woken
+ * to become one, or the service thread was woken.
  *
  *   R3  A caller whose answer was read is woken by the thread that read it, before that
  *       thread sleeps.
@@ -110,7 +110,7 @@ typedef struct hf_run_loop {
     size_t background; /* pieces of work for which no caller waits */
     bool retired;      /* left to the service thread */
     bool over;         /* nothing is left on the loop */
-    hf_run_waiters waiting, told;
+    hf_run_waiters waiting, done;
     hf_run_waiter *poller; /* NULL: none */
     uint64_t until_ns;     /* when its sleep ends at the latest; 0: it is awake */
     uint64_t due_ns;       /* when the loop's next timer is due; UINT64_MAX: never */
@@ -119,7 +119,7 @@ typedef struct hf_run_loop {
     hf_spin spin;          /* of callers that poll */
     bool unsent;           /* set by the owner: some submitted work was not sent yet */
 
-    hf_run_waiter service; /* never told anything */
+    hf_run_waiter service; /* never done */
     int event;             /* owned: an eventfd that wakes the service thread's poll */
     bool signalled;        /* and was written */
     bool service_polls;    /* also when it is not the poller any more */
@@ -171,7 +171,7 @@ void hf_run_loop_done_locked(hf_run_loop *loop, hf_run_waiter *waiter);
 
 /* On the loop, without the lock: wakes the waiters that are done, before something that
  * may take long. Else the owner wakes them when its turn ends. */
-void hf_run_loop_tell(hf_run_loop *loop);
+void hf_run_loop_wake_done(hf_run_loop *loop);
 
 /* ---- the end ---- */
 

@@ -91,7 +91,7 @@ static void tell(request *r)
     if (behind)
         free(r);
     if (callback) {
-        hf_run_loop_tell(&loop);
+        hf_run_loop_wake_done(&loop);
         run_callback(r);
     }
 }
