@@ -278,8 +278,8 @@ static hf_err take_word(parser *p, const char *word)
     return HF_OK;
 }
 
-/* What the help calls the operand of this place, the COMMAND of "NAME[,NAME...] [--]
- * COMMAND": its length. */
+/* The name of the operand of this place in the help, for example COMMAND of
+ * "NAME[,NAME...] [--] COMMAND". Returns its length. */
 static size_t operand_name(const char *operands, size_t place, const char **name)
 {
     for (const char *at = operands; *at != '\0'; at += strspn(at, " ")) {

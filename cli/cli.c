@@ -271,7 +271,7 @@ int hf_cli_admin(const hf_cli *cli, hf_admin **out)
     if (err == HF_OK && waiting != NULL) {
         hf_round_trip trip = {HF_ROUND_TRIP_INIT};
         err = hf_admin_round_trip(*out, &trip, cli->detail);
-        /* Else the command may still do what it is for, and says it better. */
+        /* After another fault the command may still work, or explain it better. */
         err = err == HF_CONN || err == HF_TIMEOUT ? err : HF_OK;
         if (err != HF_OK) {
             hf_admin_close(*out);

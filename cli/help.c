@@ -230,7 +230,7 @@ static void put_roff_command(FILE *file, const hf_command *command)
     put_roff_options(file, command->opts);
 }
 
-/* Those that no table holds. */
+/* The sections that no table holds. */
 static void put_roff_sections(FILE *file)
 {
     fputs(

@@ -189,7 +189,7 @@ bool hf_out_is_bright(FILE *file)
 
 #define PLAIN "\033[0m"
 
-/* What a terminal is told before the word of a state; "": nothing. */
+/* The colour that a terminal gets before the word of a state; "": none. */
 static const char *colour_of(const char *state)
 {
     static const struct {

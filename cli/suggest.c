@@ -6,7 +6,7 @@
 
 enum { WORD_MAX = 40, FAR = 3 };
 
-/* Of a short word fewer letters may be wrong, or it is another word. */
+/* How many letters may be wrong. In a short word few, or it is another word. */
 static size_t limit(size_t len)
 {
     return len / 2 + 1 < FAR ? len / 2 + 1 : FAR;

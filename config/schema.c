@@ -272,7 +272,7 @@ static const hf_key keys[] = {
      .required = true,
      .unset = "required",
      .reload = true,
-     .help = "for how long; 0: only those of which the handler or the job says it"},
+     .help = "for how long; 0: only if the handler or the job says it"},
     {.path = "queues[].keep.max",
      HF_KEY_INTEGER,
      QUEUE(keep_max),

@@ -26,7 +26,7 @@ typedef struct topic {
     char *text;        /* owned: the newest state; NULL: none yet */
     const char *event; /* static: what it is sent as */
     uint64_t print;    /* of the text, without its clocks */
-    uint64_t number;   /* rises with each state that is to be sent */
+    uint64_t number;   /* rises with each state to send */
     uint64_t sent_ns;
 } topic;
 

@@ -40,7 +40,7 @@ struct hf_conn {
     conn_phase phase;
     bool cut, served, begun, suspended, local;
     uint64_t until_ns; /* it is cut then, unless it waits */
-    unsigned refused;  /* the status of a request that nobody reads; 0: none */
+    unsigned refused;  /* the status for a request that is not read; 0: none */
     char *target;      /* owned */
     const char *method;
     hf_buf body;

@@ -70,7 +70,7 @@ typedef struct hf_http_answer {
 void hf_conn_answer(hf_conn *conn, const hf_http_answer *answer);
 
 /* An answer without an end. `fill` adds the next piece to `out`; false: there is nothing
- * now, and it is asked again after hf_stream_wake(). `gone`: nobody reads it any more,
+ * now, and it is asked again after hf_stream_wake(). `gone`: its reader has left,
  * and the stream does not exist. NULL: no memory, and the request is still to be
  * answered. */
 typedef struct hf_stream_source {

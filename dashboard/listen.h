@@ -21,7 +21,7 @@ typedef struct hf_listen {
 HF_MUSTCHECK hf_err hf_listen_read(hf_listen *out, const char *text,
                                    char detail[HF_DETAIL_SIZE]);
 /* Listens. A port 0 becomes the one that it got. A unix socket is for its user and its
- * group (NULL: the group of the process); a left one that nobody serves is replaced.
+ * group (NULL: the group of the process); a left one without a server is replaced.
  * HF_SYSTEM, HF_INVALID (the group): `detail` says why. */
 HF_MUSTCHECK hf_err hf_listen_open(hf_listen *listen, const char *group,
                                    char detail[HF_DETAIL_SIZE]);

@@ -14,7 +14,7 @@ static int digit_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Whole characters, none of which a terminal or a log could take for a command. */
+/* Whole characters. A terminal or a log can take none of them for a command. */
 static bool is_plain(const char *text)
 {
     for (size_t left = strlen(text); left > 0;) {

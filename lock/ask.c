@@ -65,7 +65,7 @@ void hf_ask_released(const hf_lock *lock)
     }
 }
 
-/* And time may heal it. */
+/* True: the request did nothing, and a later try may succeed. */
 static bool did_nothing(const hf_lock_ask *ask, hf_err err)
 {
     if (err == HF_MOVED || err == HF_UNSERVED || err == HF_READONLY)

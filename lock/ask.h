@@ -44,7 +44,7 @@ void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns);
 uint64_t hf_ask_due_ns(const hf_lock_client *locks);
 /* It was released: its requests that are not under way are not sent again. */
 void hf_ask_released(const hf_lock *lock);
-/* Those that are not under way. node NULL: of all nodes. */
+/* Ends the requests that are not under way. node NULL: of all nodes. */
 void hf_ask_end_all(hf_lock_client *locks, const hf_lock_node *node, hf_err err,
                     const char *detail);
 

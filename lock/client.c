@@ -62,8 +62,7 @@ static void begin_closing(hf_lock_client *locks)
     }
 }
 
-/* Leaves no request unanswered: the end of the clients answers the rest.
- */
+/* Whether all requests have their answers. The end of the clients answers the rest. */
 static bool is_drained(const hf_lock_client *locks, uint64_t now_ns)
 {
     if (now_ns >= locks->close_until_ns)

@@ -76,7 +76,7 @@ static void end_renewal(renewal *r, hf_err err)
     free(r);
 }
 
-/* Else the replicas of another node have to confirm it. */
+/* If the slot has moved, the replicas of another node must confirm the renewal. */
 static bool is_still_there(const renewal *r)
 {
     hf_server *redis = hf_cluster_server(r->node->locks->nodes.cluster, r->slot);
@@ -85,7 +85,7 @@ static bool is_still_there(const renewal *r)
     return same;
 }
 
-/* What replicas do not have was not renewed. */
+/* A renewal that replicas do not have does not count. */
 static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     renewal *r = arg;

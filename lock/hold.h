@@ -11,9 +11,9 @@ enum { HF_UNHEARD_MS = 250 }; /* a waiting lock that is not listened for asks so
  * on_call and on_stop. */
 HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
                                   char detail[HF_DETAIL_SIZE]);
-/* Of its lease in the watchdog. */
+/* The group of its lease in the watchdog. */
 size_t hf_hold_group(const hf_lock *lock);
-/* It is not looked after any more. From any thread; waits for a callback that runs. */
+/* The watchdog drops its lease. From any thread; waits for a callback that runs. */
 void hf_hold_drop(hf_lock *lock);
 /* The same without waiting: then `event_runs`, until the loop is woken. */
 void hf_hold_leave(hf_lock *lock);

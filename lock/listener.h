@@ -30,7 +30,7 @@ typedef struct hf_listener_tag {
     const char *prefix;
     size_t prefix_len;
     unsigned slot;    /* of its keys; 0 without a cluster */
-    hf_server *redis; /* that has its keys; NULL: none has, and nothing is to be heard */
+    hf_server *redis; /* that has its keys; NULL: none has, and nothing can be heard */
     hf_client *other; /* another connection to that, which may end the wait; or NULL */
 } hf_listener_tag;
 

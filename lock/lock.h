@@ -108,8 +108,8 @@ struct hf_lock {
         atomic_bool unheard; /* any thread: there is no room to listen for its grant */
 
         /* in WAIT and CONFIRM; any thread */
-        atomic_bool waits; /* it is not held: the watchdog reports to the loop, not to the
-                              user. False in all other steps */
+        atomic_bool waits; /* not held yet: the watchdog reports changes to the loop, not
+                              to the user. False in all other steps */
         atomic_bool asked_early; /* it was asked back before its grant was heard; true
                                     also in HELD, until that is told */
 

@@ -90,10 +90,14 @@ typedef struct hf_lock_renewed {
     size_t at; /* in the reply: of the next one that is not simply held */
 } hf_lock_renewed;
 HF_MUSTCHECK hf_err hf_op_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
-/* Of the i-th; i rises from call to call. HF_OK (value: its fence if it waited, or if
- * other clients of its owner hold it too; else 0), HF_CANCEL (its fence), HF_IN_LINE,
- * HF_LOST (1: it was taken away), or a fault: it is not known. Where there is a reading
- * of its line's clock, clock_ms is not 0, and after_ms says when to ask again. */
+/* The result for the i-th lock; i rises from call to call. `what` gets a value:
+ *
+ *   HF_OK       renewed: its fence, if it waited or other clients of its owner hold it;
+ * else 0 HF_CANCEL   asked back: its fence HF_IN_LINE  it waits HF_LOST     1: it was
+ * taken away a fault     it is not known
+ *
+ * If there is a reading of its line's clock, clock_ms is not 0, and after_ms says when to
+ * ask again. */
 hf_err hf_op_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what);
 
 /* ---- release ---- */

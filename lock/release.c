@@ -113,7 +113,7 @@ void hf_release_send(hf_lock *lock)
 {
     hf_lock_node *node = hf_lock_route(lock);
     bool rests = hf_boot_ns() < lock->rest_ns;
-    /* Else with the answer, or with the next connection. */
+    /* Otherwise it is sent after the answer, or with the next connection. */
     lock->due_ns = rests ? lock->rest_ns : UINT64_MAX;
     if (rests || lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;

@@ -40,7 +40,7 @@ void hf_tasks_close(hf_tasks *tasks, void (*cb)(void *arg), void *arg)
 {
     if (hf_tasks_forked(tasks))
         return;
-    /* Else it would wait for the callback that waits for it. */
+    /* In a callback, it would wait for the callback that waits for it. */
     HF_ASSERT(!tasks->run.owned || !hf_callback_inside(tasks->run.arg));
     tasks->on_closed = cb;
     tasks->closed_arg = arg;

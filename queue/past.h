@@ -13,7 +13,7 @@ enum {
     HF_PAST_STEPS = 60,      /* that one request reads */
     HF_PAST_TEXT_MAX = 2560, /* bytes of one type, with the NUL */
 };
-#define HF_PAST_OTHERS "*" /* all other types, and jobs whose type nobody knows */
+#define HF_PAST_OTHERS "*" /* all other types, and jobs of an unknown type */
 
 typedef struct hf_past_sums {
     int64_t done, failed, dead; /* attempts, attempts, jobs */

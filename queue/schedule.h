@@ -26,9 +26,9 @@ HF_MUSTCHECK hf_err hf_schedule_check(const hf_schedule *schedule,
 /* Appends it as Redis keeps it. */
 void hf_schedule_write(hf_buf *out, const hf_schedule *schedule);
 
-/* What Redis says of one. */
+/* A schedule as Redis has it. */
 typedef struct hf_schedule_def {
-    hf_ticks ticks; /* its zone is to be set by the caller, from: */
+    hf_ticks ticks; /* the caller sets its zone, from: */
     char tz[HF_ZONE_NAME_MAX + 1];
     char cron[HF_CRON_TEXT_MAX + 1]; /* "" : every */
     char type[HF_ID_SIZE];

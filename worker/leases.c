@@ -23,7 +23,7 @@
 
 enum { RETRY_MS = 1000, ALL_SITES = 2 * HF_SITES_MAX };
 
-/* Of one site: the watchdog's connection to it. */
+/* The watchdog's connection to one site. */
 typedef struct hf_site_leases {
     hf_outage outage;
     /* under note_lock: events of the connection for the loop to log */
@@ -65,7 +65,8 @@ static void free_renewal(renewal *r)
     free(r);
 }
 
-/* Also one that is marked as cancelled has not been renewed: it will hear so again. */
+/* A lease whose job is marked as cancelled counts as not renewed, too: its next renewal
+ * says again that it is marked. */
 static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     renewal *r = arg;
@@ -138,9 +139,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     free_renewal(r);
 }
 
-/* What it needs to renew is there: the connection to wait for replicas, if any are
- * wanted.
- */
+/* Whether the connection that waits for replicas is there, if any are wanted. */
 static bool has_replicas(hf_site *site)
 {
     const hf_worker *w = site->worker;
@@ -271,7 +270,7 @@ static void on_closed(void *arg)
         leases->closed(leases->closed_arg);
 }
 
-/* Of requests that are under way none is known to have been done. */
+/* It is not known whether requests that are under way were executed. */
 static void close_site(hf_site *site)
 {
     hf_site_leases *watch = site->leases;
@@ -300,7 +299,7 @@ static void open_site(hf_site *site, struct uv_loop_s *loop)
     hf_watchdog_call(leases->watchdog, hf_boot_ns() + RETRY_MS * HF_MS_NS);
 }
 
-/* Those that the thread is not done with. */
+/* The sites that the thread is not done with. */
 static size_t all_sites(hf_worker *w, hf_site *out[ALL_SITES])
 {
     size_t n = 0;
@@ -421,7 +420,7 @@ bool hf_leases_has_left(hf_site *site)
     return left;
 }
 
-/* Of tries that came faster than the loop only the last is logged. */
+/* If tries came faster than the loop turned, only the last one is logged. */
 void hf_leases_report(hf_site *site)
 {
     hf_worker *w = site->worker;

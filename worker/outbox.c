@@ -314,7 +314,7 @@ static bool has_not_run(const batch *b)
 }
 
 /* Workers with different types on one queue are no mistake, but each job may come to the
- * wrong one first: it is told once of each queue. */
+ * wrong one first: it is logged once for each queue. */
 static void report_mix(hf_run *run)
 {
     hf_worker *w = run->worker;

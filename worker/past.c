@@ -300,7 +300,7 @@ static kind *kind_of(open_minute *open, const char *type)
     return k;
 }
 
-/* Of a type in the minute of this time. */
+/* The counts of a type in the minute of this time. */
 static kind *at(hf_served *served, uint64_t ended_ns, const char *type)
 {
     past_queue *q = queue_of(served);

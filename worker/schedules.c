@@ -41,7 +41,7 @@ typedef struct zone {
     bool logged; /* that it cannot be read */
 } zone;
 
-/* The answer to one request: what is to be sent for it. */
+/* The ticks and states that the answer to one request leads to. */
 typedef struct round {
     hf_cron_tick ticks[HF_DUE_SCHEDULES];
     hf_schedule_state states[HF_DUE_SCHEDULES]; /* their gen is sent */
@@ -395,7 +395,7 @@ static hf_err put_all(hf_served *served, const char *file)
     return err;
 }
 
-/* After a reconnect it is no news: a newer file may have changed them meanwhile. */
+/* Not after a reconnect: a newer file may have changed them meanwhile. */
 hf_err hf_schedules_register(hf_served *served)
 {
     if (named(served->worker->schedules) == 0)
@@ -467,7 +467,8 @@ static int64_t due_of(hf_worker *w, int64_t tick_ms, int64_t jitter_ms)
            (jitter_ms == 0 ? 0 : (int64_t)(hf_rng_unit(&w->rng) * (double)jitter_ms));
 }
 
-/* Of more ticks than one request may have, the next one comes first in the next. */
+/* If there are more ticks than one request may have, the next request goes on with the
+ * first one that is left. */
 static void cut(hf_ticks_due *due, size_t room)
 {
     if (due->n <= room)
@@ -505,7 +506,7 @@ static size_t room_for(const round *r, const hf_cron_due_one *one)
     return fit < (int64_t)places ? (size_t)fit : places;
 }
 
-/* What has no room stays due: the answer says so. */
+/* A tick without room stays due: the answer says so. */
 static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
 {
     round *r = &w->schedules->round;

@@ -67,7 +67,7 @@ struct hf_worker {
     hf_worker_opts opts;
     hf_backoff backoff;
     hf_handler *handlers[HF_TYPES_MAX];
-    size_t n_handlers, n_own; /* of which so many are not a pool's */
+    size_t n_handlers, n_own; /* n_own: without those of pools */
     hf_pool_spec *pools[HF_POOLS_MAX];
     size_t n_pools;
     bool has_programs, only_programs;                     /* pools count as programs */

@@ -160,7 +160,7 @@ static void tell_unregistered(hf_doctor *d, const char *name)
                .repaired = good && d->fix});
 }
 
-/* Those that are registered, and those that should be: all are looked at. */
+/* Looks at all queues that are registered, or should be. */
 static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***more,
                                size_t *n_more)
 {

@@ -23,8 +23,8 @@ enum { NAGIOS_OK, NAGIOS_WARNING, NAGIOS_CRITICAL };
 
 /* ---- reading ---- */
 
-/* What a Redis is to blame for is a thing that is wrong. Else the command cannot judge.
- */
+/* A fault of a Redis is a thing that is wrong. After any other one the command cannot
+ * judge. */
 static bool is_of_redis(hf_err err)
 {
     return err != HF_INVALID && err != HF_CONFIG && err != HF_NOMEM && err != HF_SYSTEM;

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 /* On standard error, because it is no entry of the list: how to see the next page; with
- * --json {"more":true,"after":AFTER}. `what`: "job", of which n are on the page. */
+ * --json {"more":true,"after":AFTER}. `what`: "job"; n are on the page. */
 void hf_more_tell(const hf_cli *cli, size_t n, const char *what, const char *after);
 
 #endif

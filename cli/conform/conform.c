@@ -74,7 +74,7 @@ static bool has_name(const hf_conform_case *one, const char *name)
     return one->name_len == strlen(name) && memcmp(one->name, name, one->name_len) == 0;
 }
 
-/* Whether it is to be played. */
+/* Whether the command line chooses it. */
 static bool is_chosen(const conform *c, const hf_conform_case *one)
 {
     size_t n = hf_argv_count(c->cli->args, "case");
@@ -100,7 +100,7 @@ static int check_names(const conform *c)
     return HF_EXIT_OK;
 }
 
-/* What ends the command: a program that cannot be started, a system without room. */
+/* A program that cannot be started, or a system without room, ends the command. */
 static int check_start(const conform *c, const hf_play *play)
 {
     if (play->error != 0)

@@ -28,7 +28,7 @@ bool hf_inbox_add(hf_inbox *box, const hf_frame *frame); /* false: out of memory
 void hf_inbox_remove(hf_inbox *box, size_t i);
 void hf_inbox_done(hf_inbox *box);
 
-/* What is expected: frames in any order. */
+/* An expected frame. They may come in any order. */
 typedef struct hf_expected {
     size_t count; /* how many are missing */
     int kind;     /* an hf_frame_kind; HF_FRAME_KINDS: any verdict */
@@ -43,7 +43,7 @@ enum { HF_EXPECTED_MAX = 4, HF_EXPECTED_SIZE = 128, HF_EXPECTED_WHY_SIZE = 512 }
 /* Reads `[N] KIND [RUN] [WHAT BYTES] [and ...]`. How many there are. */
 size_t hf_expected_read(hf_words words, hf_expected all[HF_EXPECTED_MAX]);
 void hf_expected_done(hf_expected *all, size_t n);
-/* Those that are missing, for people; "" : none. */
+/* The missing ones, for people; "" : none. */
 const char *hf_expected_text(const hf_expected *all, size_t n,
                              char out[HF_EXPECTED_SIZE]);
 

@@ -81,7 +81,7 @@ static const char *status_text(int status, char out[STATUS_SIZE])
     return out;
 }
 
-/* What was found instead of what did not come. */
+/* Fails: an expected frame did not come. Says what came instead. */
 static bool fail_missing(play *p, const char *expected)
 {
     char status[STATUS_SIZE], time[HF_DURATION_SIZE];

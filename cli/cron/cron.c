@@ -97,7 +97,7 @@ json_t *hf_cron_json(const hf_schedule_info *s)
         s);
 }
 
-/* Those that it says. */
+/* The options that the schedule has. */
 static void print_options(const hf_schedule_info *s)
 {
     char timeout[HF_DURATION_SIZE], keep[HF_DURATION_SIZE], within[HF_DURATION_SIZE];
@@ -219,7 +219,7 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
     hf_table_number(&l->table, s->dropped);
 }
 
-/* Those of a queue; then whether there is one behind a full page. */
+/* The schedules of a queue; then whether there is one behind a full page. */
 static hf_err list_queue(const hf_cli *cli, hf_admin *admin, const char *queue,
                          const char *after, lister *l)
 {

@@ -324,7 +324,7 @@ static bool is_seen(uint32_t seen, const char *name)
     return (seen >> i & 1) != 0;
 }
 
-/* What makes sense beside another key only, whatever its value is. */
+/* Some keys need another key beside them, whatever its value is. */
 static hf_err check_pairs(reader *r, uint32_t seen)
 {
     static const char *const pairs[][2] = {

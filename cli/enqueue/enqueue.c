@@ -270,8 +270,8 @@ static bool has_id(hf_err err)
     return is_there(err) || err == HF_UNCONFIRMED;
 }
 
-/* Also after a fault: of a queue with shards a part may be accepted. A signal that ends
- * the command finds whole lines. */
+/* Also after a fault: a queue with shards may have accepted a part. A signal that ends
+ * the command leaves whole lines. */
 static void take_answers(sender *s, const hf_bulk_block *block, hf_err err)
 {
     hf_progress_end(&s->progress); /* the ids may go to the same terminal */

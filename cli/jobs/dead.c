@@ -224,7 +224,7 @@ static const char *queue_names(const plan *p, char out[QUEUES_SIZE])
     return out;
 }
 
-/* Of several queues that were not named: only after a question, or with --yes. */
+/* Jobs of several queues that were not named: only after a question, or with --yes. */
 static int confirm_several(const hf_cli *cli, const plan *p, const char *what)
 {
     char names[QUEUES_SIZE];

@@ -34,8 +34,7 @@ int hf_page_list(const hf_cli *cli, hf_admin *admin, const hf_page_opts *opts,
  * said. */
 int hf_page_time(const hf_cli *cli, hf_admin *admin, const char *queue, int64_t *now_ms);
 
-/* What stands behind the page: how to see the next one, or that there is nothing; `what`:
- * "such jobs". */
+/* Prints how to see the next page, or that there is nothing; `what`: "such jobs". */
 void hf_page_tell_end(const hf_cli *cli, const hf_page *page, const char *what);
 
 /* The queues that a command without an id is about, --queue or all: owned by the caller,

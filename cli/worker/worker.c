@@ -140,8 +140,9 @@ static bool reload(runner *r)
 
 /* ---- signals ---- */
 
-/* What the kernel sends when the parent ends. It comes once for each of its threads that
- * the child then passes to, so it is no TERM: a second TERM means to hurry. */
+/* The signal that the kernel sends when the parent ends. It comes once for each thread of
+ * the parent that the child then passes to. So it cannot be TERM, because a second TERM
+ * means to hurry. */
 static int parent_has_ended(void)
 {
     return SIGRTMIN;

@@ -602,7 +602,7 @@ enum { HF_HISTORY_BUCKETS = 46 };
 typedef struct hf_history_type {
     size_t size;      /* the library sets it */
     const char *type; /* borrowed; "*": the types beyond 64 in a step, and jobs that died
-                         in Redis, where nobody knows their type */
+                         in Redis, where their type is not known */
     int64_t done, failed;    /* attempts, as the counters of hf_queue_stats have them */
     int64_t dead;            /* jobs */
     int64_t run_ms, wait_ms; /* of these attempts in total: runs, and waits from when a

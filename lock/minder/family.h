@@ -29,8 +29,9 @@ typedef struct hf_family {
     unsigned none; /* passes that found none alive */
 } hf_family;
 
-/* Of the leader of a group, which is not reaped. A mark that this process has as well is
- * none of the leader's own. A leader that became another user is known by its cgroup. */
+/* The family of the leader of a group, which is not reaped. If this process has the same
+ * mark, it is not the leader's own. A leader that became another user is known by its
+ * cgroup. */
 hf_family hf_family_of(pid_t leader);
 /* Nothing of it can be found. */
 bool hf_family_is_empty(const hf_family *family);

@@ -27,12 +27,12 @@ typedef struct hf_mark_pair {
     uint64_t soft, hard;
 } hf_mark_pair;
 
-/* Of a process (0: this one) whose limits may be changed. Nothing happens where they may
- * not, or hold two marks already. Async-signal-safe. */
+/* Sets the marks of a process (0: this one). Nothing happens if its limits may not be
+ * changed, or hold two marks already. Async-signal-safe. */
 void hf_mark_set(pid_t pid, uint64_t mark, uint64_t job);
 /* False with errno: EPERM, ESRCH. */
 bool hf_mark_read(pid_t pid, hf_mark_pair *out);
-/* What the forms of one mark share, whichever limit it became: 0 for 0. */
+/* The part that all forms of one mark share, whichever limit it became: 0 for 0. */
 uint64_t hf_mark_common(uint64_t mark);
 /* The mark that was set last; 0: none. */
 uint64_t hf_mark_last(const hf_mark_pair *marks);

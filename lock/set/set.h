@@ -147,10 +147,10 @@ void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, .
 HF_MUSTCHECK bool hf_set_become_held(hf_lock_set *set);
 void hf_set_fail(hf_lock_set *set); /* tells err and detail, and ends it */
 void hf_set_close(hf_lock_set *set);
-/* What is due; the set may be freed by it. */
+/* Does what is due. This may free the set. */
 void hf_set_time(hf_lock_set *set, uint64_t now_ns);
 uint64_t hf_set_due_ns(const hf_lock_set *set); /* UINT64_MAX: nothing */
-/* Goes on where nothing is under way any more; the set may be freed by it. */
+/* Goes on if nothing is under way any more. This may free the set. */
 void hf_set_check(hf_lock_set *set);
 const char *hf_set_place(const hf_set_member *m);
 

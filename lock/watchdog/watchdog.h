@@ -105,8 +105,8 @@ void hf_watchdog_fix(hf_watchdog *watchdog, hf_lease *lease);
 void hf_watchdog_end(hf_watchdog *watchdog, hf_lease *lease);
 /* Lost at at_ns at the latest, however often it is renewed or extended. */
 void hf_watchdog_limit(hf_watchdog *watchdog, hf_lease *lease, uint64_t at_ns);
-/* Somebody else asked for ttl_ms at sent_ns, and was told that it is held. False: it is
- * lost. */
+/* Another thread asked for ttl_ms at sent_ns, and the answer says that it is held. False:
+ * it is lost. */
 bool hf_watchdog_extend(hf_watchdog *watchdog, hf_lease *lease, uint32_t ttl_ms,
                         uint64_t sent_ns);
 

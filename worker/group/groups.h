@@ -116,11 +116,11 @@ void hf_group_init(hf_group *group, hf_groups *groups, const hf_group_calls *cal
  * also if its leader could not be executed (group->fault). HF_BUSY (the minder is not
  * ready), HF_SYSTEM (descriptors, processes; errno is kept): nothing was started. */
 HF_MUSTCHECK hf_err hf_group_start(hf_group *group, const hf_group_start_opts *how);
-/* The same for a process that lives, and that somebody else has started. Takes pidfd. The
- * minder does not know it: nothing ends it when this process cannot. HF_SYSTEM: errno is
- * kept. */
+/* The same for a live process that this worker has not started. Takes pidfd. The minder
+ * does not know it: nothing ends it when this process cannot. HF_SYSTEM: errno is kept.
+ */
 HF_MUSTCHECK hf_err hf_group_join(hf_group *group, pid_t pid, int pidfd);
-/* One that joined goes its own way: `ended` and `gone` follow, never from inside this
+/* Leaves a joined process to itself: `ended` and `gone` follow, never from inside this
  * call. */
 void hf_group_let_go(hf_group *group);
 /* From any thread: the lease holds until deadline_ns; never shortens. Nothing happens
@@ -133,7 +133,7 @@ void hf_group_signal_leader(const hf_group *group, int sig);
 /* TERM now, once; KILL after grace_ms (0: KILL at once). May be called again, to end it
  * sooner. Nothing happens when its leader has ended. */
 void hf_group_end(hf_group *group, uint32_t grace_ms);
-/* True: its leader has ended; if that is news, `ended` was called. */
+/* True: its leader has ended. Calls `ended` if that was not known yet. */
 bool hf_group_check(hf_group *group);
 
 #endif

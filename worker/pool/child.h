@@ -1,9 +1,9 @@
 /* child.h - one process of a pool: a long-lived program that gets jobs over a socket, in
  * the frames of docs/pipe.md. Its states are in child_state.h.
  *
- * It may have joined: somebody has started it by hand. While it runs nothing it is not
- * killed, but let go. The end of its process is no crash of its runs: that was somebody's
- * hand, too.
+ * It may have joined: a user has started it by hand. While it runs nothing the worker
+ * lets it go and does not kill it. The end of its process is no crash of its runs,
+ * because the user may have ended it.
  *
  * It leads a process group (worker/group/groups.h). Its death is judged by its pidfd,
  * never by the end of the socket, which a grandchild may hold. What it wrote before it
@@ -29,7 +29,7 @@
 
 typedef struct hf_child hf_child;
 
-/* What ended a run, if its process has not. */
+/* How a run ended, if its process has not. */
 typedef struct hf_child_verdict {
     const hf_frame *frame;
     bool cancelled; /* the program was asked to end the run, `why` */

@@ -32,7 +32,7 @@ typedef enum hf_child_state {
 
 typedef enum hf_child_event {
     HF_CHILD_E_READY,  /* it says that it is ready, and what it offers is accepted */
-    HF_CHILD_E_CANCEL, /* one of its runs is to be ended */
+    HF_CHILD_E_CANCEL, /* one of its runs must end */
     HF_CHILD_E_CANCELS_OVER, /* each of those has its verdict */
     HF_CHILD_E_STOP,         /* it is not wanted any more */
     HF_CHILD_E_LEAVE,        /* it wants to be replaced */

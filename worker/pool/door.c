@@ -73,7 +73,7 @@ static hf_err bind_it(hf_door *l, char *detail)
     return err;
 }
 
-/* Unless somebody has put another one there. */
+/* Not if another file is there by now. */
 static void remove_own(const hf_door *l)
 {
     struct stat found;

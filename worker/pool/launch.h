@@ -31,7 +31,7 @@ HF_MUSTCHECK hf_err hf_launch_start(const hf_launch *launch, uint64_t deadline_n
  */
 HF_MUSTCHECK hf_err hf_launch_join(const hf_launch *launch, const hf_joined *joined,
                                    int *handles);
-/* Nobody has it: both descriptors are closed. NULL is fine. */
+/* No pool takes it: closes both descriptors. NULL is fine. */
 void hf_launch_refuse(const hf_joined *joined);
 
 #endif

@@ -136,8 +136,8 @@ static void on_gone(hf_child *child, void *arg)
         s->gone(s->worker);
 }
 
-/* Processes of an earlier version may not know the types of this one: they finish what
- * they have, and its jobs that wait are chosen for anew. */
+/* Processes of an earlier version may not know the types of this one: they finish their
+ * runs. The worker chooses anew for the jobs that wait. */
 static void take_offer(hf_supervisor *s, uint64_t generation)
 {
     s->offer_generation = generation;
@@ -149,7 +149,7 @@ static void take_offer(hf_supervisor *s, uint64_t generation)
         hf_outbox_release(run);
 }
 
-/* Where programs join, somebody works on them: one that joins, or that comes alone, may
+/* Programs that join are under development: one that joins, or that is the only one, may
  * be a new version. */
 static bool may_differ(const hf_supervisor *s, const hf_member *m)
 {
@@ -463,9 +463,9 @@ static const hf_member *kept(const hf_supervisor *s)
     return least;
 }
 
-/* One that takes the run now: one that is to be replaced only if no other has a slot.
- * With one slot each the first that is free, so that processes that are not needed stay
- * idle; else the one that has least to do. */
+/* The process that takes the run now. One that will be replaced takes it only if no other
+ * has a slot. With one slot each it is the first free one, so processes that are not
+ * needed stay idle. Else it is the one with the least to do. */
 static hf_member *choose(const hf_supervisor *s, const hf_run *run)
 {
     hf_member *best = NULL;

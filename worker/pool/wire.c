@@ -155,7 +155,7 @@ void hf_wire_watch(hf_wire *wire)
 
 /* ---- what goes ---- */
 
-/* A socket that is gone is told by its end. */
+/* The reader finds the end of a socket that is gone. */
 bool hf_wire_flush(hf_wire *wire)
 {
     bool waited = uv_is_active((uv_handle_t *)&wire->poll) && wire->out.len > 0;

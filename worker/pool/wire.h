@@ -51,8 +51,8 @@ static inline bool hf_wire_is_open(const hf_wire *wire)
 
 /* At most so many reads of 64 KiB. */
 void hf_wire_read(hf_wire *wire, int reads);
-/* After hf_wire_read(): nobody has read to its end what was written last. Whether a part
- * of it was read cannot be known. */
+/* After hf_wire_read(): the other side has not read all of what was written last. It may
+ * have read a part of it. */
 bool hf_wire_has_unread(const hf_wire *wire);
 
 /* Lines are put into `out`, and written as far as they can be. `drained` may be called

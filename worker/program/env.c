@@ -35,11 +35,11 @@ static bool is_one_of(const char *name, size_t len, const char *const *names, si
     return false;
 }
 
-/* What tells a program of its job, its socket or its lock cannot come from the worker's
- * own environment. */
+/* Variables that describe the job, the socket or the lock of a program cannot come from
+ * the worker's own environment. */
 static bool is_ours(const char *name, size_t len)
 {
-    static const char *const told[] = {"VERDICT_FD",
+    static const char *const ours[] = {"VERDICT_FD",
                                        "CHECKPOINT_FD",
                                        "JOB_ID",
                                        "TYPE",
@@ -55,7 +55,7 @@ static bool is_ours(const char *name, size_t len)
     enum { PREFIX = 9 };
     if (len > PREFIX && memcmp(name, "HOLDFAST_", PREFIX) == 0)
         return strncmp(name + PREFIX, "LOCK_", 5) == 0 ||
-               is_one_of(name + PREFIX, len - PREFIX, told, HF_COUNT(told));
+               is_one_of(name + PREFIX, len - PREFIX, ours, HF_COUNT(ours));
     return is_one_of(name, len, always, HF_COUNT(always) - 1);
 }
 
@@ -71,14 +71,14 @@ static void pass_names(hf_program_env *env, const char *const *names, bool ours)
     }
 }
 
-/* What systemd says to this process alone. */
+/* systemd means these for this process alone. */
 static bool is_systemds(const char *var)
 {
     return strncmp(var, "NOTIFY_SOCKET=", 14) == 0 || strncmp(var, "WATCHDOG_", 9) == 0 ||
            strncmp(var, "LISTEN_", 7) == 0;
 }
 
-/* Of a name that is there twice, programs take the first. */
+/* If a name is there twice, programs take the first one. */
 static void pass_all(hf_program_env *env)
 {
     for (size_t i = 0; environ != NULL && environ[i] != NULL; i++) {

@@ -17,7 +17,7 @@ typedef enum hf_pipe {
     HF_PIPES
 } hf_pipe;
 
-/* The child's ends: they become its descriptors 0 to 4, of which 4 has the checkpoint. */
+/* The child's ends: they become its descriptors 0 to 4. The checkpoint is at 4. */
 typedef struct hf_far_ends {
     int fds[HF_SPAWN_FDS];
 } hf_far_ends;

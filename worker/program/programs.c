@@ -470,7 +470,7 @@ static hf_err start_group(hf_process *p, const hf_program_job *job)
     return HF_OK;
 }
 
-/* What ran before it has gone, or had its time. */
+/* The processes of earlier runs have gone, or had their time. */
 static void on_place_free(hf_sweep *sweep)
 {
     hf_process *p = HF_CONTAINER(sweep, hf_process, sweep);

@@ -34,7 +34,7 @@ typedef struct raw {
     size_t len;
 } raw;
 
-/* What was named again has the last value. */
+/* If a name comes twice its last value counts. */
 typedef struct members {
     raw of[KEYS];
     char fault[FAULT_SIZE];
@@ -85,7 +85,7 @@ static bool is_word(raw value, const char *word)
     return value.len == strlen(word) && memcmp(value.ptr, word, value.len) == 0;
 }
 
-/* What a string says, owned by the caller; NULL: the value is none, or there is no
+/* The text of a string, owned by the caller; NULL: the value is no string, or there is no
  * memory. */
 static char *text_of(raw value, size_t *len)
 {
@@ -96,7 +96,7 @@ static char *text_of(raw value, size_t *len)
     return NULL;
 }
 
-/* The same; one with a NUL in it is no text for people. */
+/* The same. A text with a NUL in it counts as none. */
 static char *plain_text_of(raw value)
 {
     size_t len = 0;

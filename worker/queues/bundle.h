@@ -55,7 +55,7 @@ struct hf_bundle {
     size_t n_reading; /* 0: none is under way */
 };
 
-/* Of those in use; the first one after NULL, and NULL after the last one. */
+/* The next bundle in use: the first one after NULL, and NULL after the last one. */
 hf_bundle *hf_bundle_next(const hf_queues *queues, hf_bundle *b);
 
 void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only);

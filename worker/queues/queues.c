@@ -394,8 +394,8 @@ hf_err hf_queues_place(hf_worker *w)
     return HF_OK;
 }
 
-/* What was known by another clock, or of other data, is void. The not_after of a lost
- * claim is by the old clock, so the whole HF_NOT_AFTER_MS is waited for. */
+/* Times of the other clock, and facts about other data, are void. The not_after of a lost
+ * claim is by the old clock, so the queue waits for the whole HF_NOT_AFTER_MS. */
 void hf_queue_move(hf_served *served, hf_site *site)
 {
     const hf_worker *w = served->worker;

@@ -139,8 +139,7 @@ bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *
 void hf_queue_registered(hf_served *served, hf_site *asked, hf_err err,
                          const char *detail);
 
-/* So many jobs of it that were asked for did not come, or did not start: its queue may
- * have others for them. */
+/* n requested jobs of it did not come, or did not start: refunds their cost. */
 void hf_queue_refund(hf_served *served, uint32_t n);
 
 /* ---- all of them ---- */
@@ -151,8 +150,8 @@ void hf_queues_close(hf_worker *w);
 size_t hf_queues_count(const hf_worker *w); /* the members that are served, in order */
 hf_served *hf_queues_at(const hf_worker *w, size_t i);
 
-/* Of all slots, also those of queues that are leaving. The slots stay where they are;
- * one at or beyond the count is free. */
+/* The number of all slots, also those of queues that are leaving. The slots stay where
+ * they are; one at or beyond the count is free. */
 size_t hf_queues_slots(const hf_worker *w);
 hf_served *hf_queues_slot(const hf_worker *w, size_t slot);
 size_t hf_queues_room(hf_worker *w);                                 /* free slots */
@@ -196,7 +195,7 @@ bool hf_queues_quiet_in(const hf_bundle *b); /* nothing to claim, nothing under 
 /* It has the own keys of a queue that is divided: there are no jobs. */
 bool hf_queues_only_shards_in(const hf_bundle *b);
 void hf_queues_recheck_in(hf_bundle *b); /* each of its queues may have something */
-/* Of a cluster's node: it does not have this queue, or not now. */
+/* A node of a cluster says that it does not have this queue, or not now. */
 void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err, const char *detail);
 
 /* A reload, or an answer about shards, has changed the queues that are served. */

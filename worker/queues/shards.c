@@ -47,7 +47,9 @@ static hf_served *find_member(const hf_whole *whole, const hf_queue *queue)
     return m;
 }
 
-/* Those that the answer does not name: Redis has other data. True: there were some. */
+/* Shards that the answer does not name leave: Redis has other data. True: there were
+ * some.
+ */
 static bool leave_others(hf_whole *whole, const hf_shards *shards)
 {
     bool any = false;
@@ -177,8 +179,9 @@ void hf_shards_recheck(hf_served *served)
 
 /* ---- to divide it, as the plan says ---- */
 
-/* What could not be done is tried after the next check or reconnect, as a registration
- * is. Redis's number counts: a queue keeps the one that it got before its first job. */
+/* A failed division is tried again after the next check or reconnect, like a
+ * registration. The number in Redis counts: a queue keeps the one that it got before its
+ * first job. */
 static void on_divided(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;

@@ -4,7 +4,7 @@
 
 #include "worker/queues/queues.h"
 
-/* Of one member. */
+/* The limits of one member. */
 typedef struct hf_shard_limits {
     uint32_t max_running, rate_limit;
     int64_t rate_per_ms;

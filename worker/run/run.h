@@ -101,7 +101,7 @@ hf_run *hf_run_stand_in(hf_run *run);
 bool hf_run_worker_stops(const hf_run *run);
 uint32_t
 hf_run_max_attempts(const hf_run *run);       /* the job's, its handler's, or all jobs' */
-int64_t hf_run_created_ms(const hf_run *run); /* Unix; 0: nobody knows */
+int64_t hf_run_created_ms(const hf_run *run); /* Unix; 0: not known */
 
 /* A hash that tells its job from any other, also from one that has its id later, or has
  * it at another Redis. */

@@ -29,7 +29,7 @@ uint32_t hf_check_ms(hf_worker *w)
 
 /* ---- which queues ---- */
 
-/* Those that are served, and those that it may have to give a baton back to. */
+/* The queues that are served, and those to which it may have to give a baton back. */
 static size_t choose_checked(hf_bundle *b, const hf_queue *out[HF_SLOTS_MAX])
 {
     const hf_queues *k = b->site->worker->queues;
@@ -76,9 +76,9 @@ void hf_check_other_data(hf_site *site)
             hf_reading_forget(&k->slots[i].wake.reading);
 }
 
-/* ---- what it tells ---- */
+/* ---- its answer ---- */
 
-/* FLUSHALL, for example: what the file says of the queue is written again. */
+/* After FLUSHALL, for example: the settings of the file are written again. */
 static void forgotten(hf_served *served)
 {
     if (!served->registration.present || hf_queue_is(served, HF_Q_GONE))

@@ -12,7 +12,7 @@ void hf_check_send(hf_site *site);
 void hf_check_bundle(hf_bundle *b, bool give_back);
 void hf_check_give_back(hf_worker *w);           /* batons that it cannot use */
 void hf_check_at(hf_site *site, uint64_t at_ns); /* one more at this time */
-/* The next connection may show other data, of which nothing was read yet. */
+/* The next connection may show other data. So what was read until now is forgotten. */
 void hf_check_other_data(hf_site *site);
 
 #endif

@@ -351,15 +351,15 @@ static bool may_be_claimed(const hf_served *served)
     return served->site->claimable && hf_queue_is(served, HF_Q_CLAIMABLE);
 }
 
-/* The Redis of a claim may be away, which stops nothing else: its jobs are not waited for
- * any more, but by its own queue. */
+/* The Redis of a claim may be away. That must stop nothing else: only its own queue waits
+ * for its jobs any longer. */
 static bool is_late(const hf_served *served, uint64_t now)
 {
     uint64_t trip_ns = hf_server_trip_ns(served->claim.site->redis);
     return now > served->claim.sent_ns + LATE_MS * HF_MS_NS + 4 * trip_ns;
 }
 
-/* What its members do now. */
+/* Notes which members are busy, and how many jobs their claims ask for. */
 static void look_at(hf_whole *whole)
 {
     uint64_t now = hf_boot_ns();
@@ -544,8 +544,8 @@ static bool any_eager(const hf_worker *w)
     return false;
 }
 
-/* What Redis has to be told of queues first, such as the limits of new shards, leaves at
- * the begin of the next turn. False: there is none. */
+/* Some requests must precede the claims of a queue, such as the limits of new shards.
+ * They leave at the start of the next turn. False: there is no such site. */
 static bool find_claimable_sites(hf_worker *w)
 {
     bool any = false;
@@ -558,9 +558,9 @@ static bool find_claimable_sites(hf_worker *w)
     return any;
 }
 
-/* Redis reads what leaves together as one, answers all of it at the end, and would have
- * nothing to do until we come back. While there is work for every slot the claim leaves a
- * turn later, and so one of the two is always with Redis. */
+/* Redis reads requests that leave together as one, and answers all of them at the end.
+ * Then it has nothing to do until the next ones come. While there is work for every slot
+ * the claim leaves a turn later, so Redis always has one of the two. */
 bool hf_claim_can_wait(const hf_worker *w)
 {
     return hf_runner_all_busy(w);

@@ -88,7 +88,7 @@ static void end_backoffs(hf_worker *w)
     hf_queues_hold_over(w, now);
 }
 
-/* Of the owned times, on the clock of this Redis; 0: none. */
+/* The earliest of the owned times, on the clock of this Redis; 0: none. */
 static int64_t first_time(const hf_site *site)
 {
     const hf_queues *k = site->worker->queues;
@@ -117,7 +117,7 @@ void hf_wake_timers(hf_worker *w)
     k->alarm_ns = at_ns;
 }
 
-/* What comes while no job can start is given back (pump()). */
+/* A baton that comes while no job can start is given back (pump()). */
 static void on_alarm(uv_poll_t *alarm, int status, int events)
 {
     hf_worker *w = alarm->data;
@@ -141,8 +141,8 @@ static void on_alarm(uv_poll_t *alarm, int status, int events)
 
 /* ---- blocking ---- */
 
-/* Each time another one is named first. One that cannot be claimed is not named: a
- * refusal for its sake would be one for all. */
+/* Each time another queue is named first. A queue that cannot be claimed is not named,
+ * because Redis would refuse the request for all of them. */
 static void choose_waited(hf_bundle *b)
 {
     const hf_queues *k = b->site->worker->queues;
@@ -180,7 +180,7 @@ static bool owes(hf_served *served)
     return true;
 }
 
-/* Until it is let wait again it claims everything now and then. Told once. */
+/* Until Redis lets it wait again it claims everything now and then. Logged once. */
 static void on_wait_refused(hf_bundle *b, const char *detail)
 {
     if (!b->wait_refused)

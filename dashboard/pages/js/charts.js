@@ -70,7 +70,7 @@ export const gauge = (value, max, { label, kind = "running", w = 64, height = 8 
   );
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600].map((t) => t * 1000);
-// Round moments, of which each has 74 px for its text.
+// Round moments. Each has 74 px for its text.
 export function ticks(from, to, px) {
   const step = STEPS.find((t) => ((to - from) / t) * 74 < px) ?? 12 * 3600000;
   const list = [];
@@ -81,7 +81,7 @@ const axis = (x1, x2, y1, y2) => s("line", { class: "axis", x1, x2, y1, y2 });
 const below = (x, y, text) => s("text", { x, y, "text-anchor": "middle" }, text);
 const beside = (x, y, text) => s("text", { x, y: y + 4, "text-anchor": "end" }, text);
 
-// A round step of which at most four fit below the largest value.
+// A round step. At most four of them fit below the largest value.
 function gridOf(most) {
   const power = 10 ** Math.floor(Math.log10(most / 2));
   const step = [1, 2, 5, 10].map((f) => f * power).find((v) => most / v <= 4) ?? power * 10;

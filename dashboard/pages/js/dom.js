@@ -209,7 +209,7 @@ export function say(text) {
   quiet = setTimeout(() => spoken.replaceChildren(), 5000);
 }
 
-// ---- one tooltip for all pictures: lines of text, of which the first is the title ----
+// ---- one tooltip for all pictures: lines of text, the title first ----
 const tipBox = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
 function tip(text, x, y) {
   tipBox.hidden = !text;

@@ -1,5 +1,5 @@
-// morph.js - changes what a page shows into what it shall show. Elements stay where they can, so that the focus, a
-// selection, an open list and the place of scrolling outlive the next second.
+// morph.js - turns the elements of a page into the next ones. It keeps an element where it can. So the focus, a
+// selection, an open list and the scroll position stay.
 
 const HANDLERS = ["onclick", "onchange", "oninput", "onsubmit", "onkeydown"];
 const keyOf = (node) => node.dataset?.key;

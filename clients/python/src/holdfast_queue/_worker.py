@@ -130,7 +130,7 @@ class _Child:
     def __init__(self, hf: Holdfast, sock: socket.socket, joined: bool = False):
         self.hf = hf
         self.socket: socket.socket | None = sock
-        self.joined = joined  # somebody has started it by hand
+        self.joined = joined  # a user has started it by hand
         self.quit: BaseException | None = None  # and ends it so
         self.frames = _pipe.Frames()
         lifespan = hf.lifespan(hf) if hf.lifespan is not None else None

@@ -70,7 +70,7 @@ class Release(Verdict):
 
 
 class Dead(Verdict):
-    """The job will not run again until somebody retries it by hand."""
+    """The job will not run again until a user retries it."""
 
     def __init__(self, error: str = ""):
         super().__init__(error)

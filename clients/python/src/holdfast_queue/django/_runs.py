@@ -141,7 +141,7 @@ class _TaskRun:
         task_started.send(type(self.backend), task_result=self.result)
 
     def kept(self, value: Any) -> Any:
-        """The result of the job: what `get_result` needs, and None if nobody will ask."""
+        """The result of the job: what `get_result` needs, and None if it will not be asked for."""
         value = normalize_json(value)
         kept = None
         if self.keeps:
