@@ -70,8 +70,9 @@ struct hf_worker {
     size_t n_handlers, n_own; /* n_own: without those of pools */
     hf_pool_spec *pools[HF_POOLS_MAX];
     size_t n_pools;
-    bool has_programs, only_programs;                     /* pools count as programs */
-    uint32_t asked_kill_grace_ms, asked_wait_replicas_ms; /* before they were bounded */
+    bool has_programs, only_programs; /* pools count as programs */
+    uint32_t asked_kill_grace_ms,
+        asked_wait_replicas_ms; /* as configured, before bounds */
     char host[HF_HOST_SIZE];
     char id[HF_WORKER_ID_SIZE];
     hf_rng rng;
@@ -90,43 +91,44 @@ struct hf_worker {
 
     /* while it runs */
     uv_loop_t loop;
-    hf_cluster *cluster; /* owned; a plain URL is one as well. Read by the watchdog */
-    bool table_open;     /* it is not closed yet */
+    hf_cluster *cluster; /* owned; a plain URL has one, too. Read by the watchdog */
+    bool table_open;     /* the table of slots is not closed yet */
     hf_site *sites[HF_SITES_MAX]; /* each Redis; owned. Under note_lock, and read by the
                                      loop without */
     size_t n_sites;
-    const hf_site_hooks *hooks; /* what the sites tell the other parts */
-    hf_site *leaving;  /* that are being closed, by `next`; owned, and as above */
-    hf_site *nowhere;  /* of queues that no known node serves; owned, never connected */
-    hf_site *registry; /* of heartbeats and the names of queues; one of those above */
+    const hf_site_hooks *hooks; /* how the sites call the other parts */
+    hf_site *leaving;  /* sites that are being closed, by `next`; owned, and as above */
+    hf_site *nowhere;  /* the site of queues that no known node serves; owned, never
+                          connected */
+    hf_site *registry; /* for heartbeats and the names of queues; one of those above */
     bool reroute;      /* queues may have other sites by now */
     hf_watchdog *watchdog;
     uv_async_t async;       /* handlers returned, notes, stop and quiet */
-    uv_check_t turn;        /* after what came in: verdicts and claims go out */
+    uv_check_t turn;        /* after input: verdicts and claims go out */
     uv_prepare_t late_turn; /* the same before the loop sleeps, if a turn is due */
     bool turn_due; /* a timer, or a call from outside a turn, changed something */
     bool claimed;  /* a claim leaves when the loop sleeps next */
     uv_timer_t tick, phase_timer;
-    uv_timer_t gather; /* verdicts wait for others so long */
+    uv_timer_t gather; /* how long verdicts wait for others */
     hf_phase phase;
     bool quiet, ran, stand_ins_sent;
     bool serving;       /* neither quiet, nor told to stop */
     bool heartbeat_due; /* its content, or its Redis, has changed */
     bool offered_due;   /* programs may name other queues and schedules by now */
-    bool start_failed;  /* of a pool, as often as its start_tries; `detail` says why */
+    bool start_failed;  /* a pool failed to start start_tries times; `detail` says why */
     bool burst_is_over; /* every queue was found empty: a burst worker stops */
     hf_err result;      /* of hf_worker_run() */
     char detail[HF_DETAIL_SIZE];
 
     /* its jobs */
-    size_t in_hand;       /* all, also those whose verdicts are on the way */
+    size_t in_hand;       /* all jobs, including those whose verdicts are on the way */
     size_t arriving;      /* jobs of an answer that is being read */
     size_t decided;       /* their verdicts are on the way */
     bool heard;           /* Redis has answered a claim or a check */
     uint64_t tick_ns;     /* the last tick; 0: none yet */
     uint64_t stopping_ns; /* since then it stops */
-    size_t goodbyes;      /* that Redis has not answered yet */
-    uint64_t unconfirmed; /* jobs whose end they have not confirmed in time */
+    size_t goodbyes;      /* requests that Redis has not answered yet */
+    uint64_t unconfirmed; /* jobs whose end replicas have not confirmed in time */
 
     /* from any thread */
     pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called

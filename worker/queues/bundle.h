@@ -10,22 +10,22 @@ enum { HF_WAIT_MS = 5000 }; /* a blocking call; half a lease if that is shorter 
 
 struct hf_bundle {
     hf_site *site;   /* NULL: not in use */
-    hf_served *only; /* in a cluster; NULL: it has all queues */
+    hf_served *only; /* its queue in a cluster; NULL: it has all queues */
 
     /* the blocking call */
     hf_client *client; /* owned; NULL: not opened yet */
     bool blocked;
-    bool waited;     /* it has blocked before: a baton may be lost with its connection */
-    bool wake_doubt; /* one may have been lost */
-    bool wait_stale; /* it names other queues than are served */
-    hf_served *waiting_on[HF_SLOTS_MAX]; /* what it names */
+    bool waited;     /* it has blocked before: a lost connection may have lost a baton */
+    bool wake_doubt; /* a baton may have been lost */
+    bool wait_stale; /* the served queues are others than it names */
+    hf_served *waiting_on[HF_SLOTS_MAX]; /* the queues that it names */
     size_t n_waiting_on;
-    size_t wait_order;        /* which queue the next one names first */
-    uint32_t wait_backoff_ms; /* as of a queue, but for the blocking call */
+    size_t wait_order;        /* which queue the next call names first */
+    uint32_t wait_backoff_ms; /* as for a queue, but of the blocking call */
     uint64_t wait_hold_until_ns;
-    bool wait_refused, wait_away; /* it was logged */
+    bool wait_refused, wait_away; /* these were logged */
     bool unblocking;
-    unsigned unblocks;      /* requests for it that are under way */
+    unsigned unblocks;      /* requests to unblock it that are under way */
     uint32_t unblock_ms;    /* the pause before unblocking is tried again */
     uint64_t unblock_at_ns; /* not before this */
 
@@ -36,21 +36,21 @@ struct hf_bundle {
 
     /* the check */
     uv_timer_t look;
-    hf_site *checked_site;      /* that was asked */
-    bool checking, check_gives; /* one is under way; it gives batons back */
-    bool give_back;             /* the next one has to */
+    hf_site *checked_site;      /* the site that was asked */
+    bool checking, check_gives; /* a check is under way; it gives batons back */
+    bool give_back;             /* the next check must give batons back */
     hf_served *checking_at[HF_SLOTS_MAX];
     size_t n_checking;
-    uint64_t checked_ns;     /* when the last one was sent */
-    uint64_t check_at_ns;    /* not before this when a wait has ended */
-    uint64_t check_again_ns; /* one more at this time; 0: none */
-    uint64_t empty_ns;       /* when the last one was sent, if it found no job; or 0 */
+    uint64_t checked_ns;     /* when the last check was sent */
+    uint64_t check_at_ns;    /* after a wait, no check before this time */
+    uint64_t check_again_ns; /* one more check at this time; 0: none */
+    uint64_t empty_ns;       /* when the last check was sent, if it found no job; or 0 */
 
     /* the readings (readings.c) */
     bool has_read;       /* a read was answered */
-    uint32_t read_ms;    /* from one to the next */
-    uint64_t read_at_ns; /* the next one; 0: none is planned, or one is under way */
-    hf_site *read_site;  /* that was asked */
+    uint32_t read_ms;    /* from one read to the next */
+    uint64_t read_at_ns; /* the next read; 0: none is planned, or one is under way */
+    hf_site *read_site;  /* the site that was asked */
     hf_served *reading_at[HF_SLOTS_MAX];
     size_t n_reading; /* 0: none is under way */
 };

@@ -20,19 +20,19 @@
 /* A queue of the plan. It lives as long as its first member. */
 struct hf_whole {
     hf_served *members; /* by next_member */
-    size_t n_members;   /* also those that are leaving */
-    size_t index;       /* its place among those that are served */
+    size_t n_members;   /* including those that are leaving */
+    size_t index;       /* its place among the served queues */
     uint32_t weight;
-    hf_worker_queue limits; /* its text is not used */
+    hf_worker_queue limits; /* without its texts */
     char on_dead[HF_ID_SIZE];
     bool offered;           /* only programs name it: it is served while one does */
-    bool new_limits;        /* Redis did not know them: that has to be logged */
+    bool new_limits;        /* Redis did not have them yet: this must be logged */
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
     hf_served *turn;        /* the member that is claimed next; NULL: none can be */
-    uint32_t under_way;     /* jobs, of the claims of its members */
-    bool busy;              /* one of these will probably bring something */
-    unsigned n_shards;      /* as Redis told; 0: it is not divided */
-    uint32_t logged_shards; /* so many were wanted, and it was logged that they are not */
+    uint32_t under_way;     /* jobs that the claims of its members ask for */
+    bool busy;              /* one of these claims will probably bring jobs */
+    unsigned n_shards;      /* as Redis says; 0: it is not divided */
+    uint32_t logged_shards; /* it was logged that Redis has not as many as these */
     bool unserved;          /* it was logged that they cannot be served */
     bool logged_mix;        /* it was logged that it has types of other workers alone */
 };
@@ -57,55 +57,54 @@ struct hf_served {
     uint64_t no_crash_until_ns; /* since it moved: no crash is counted */
 
     struct {
-        hf_site *site;     /* that was asked; also about what became of a lost claim */
-        uint32_t asked;    /* jobs, by the claim under way */
-        uint64_t sent_ns;  /* when that one was sent */
-        uint64_t number;   /* of the last one */
-        int64_t not_after; /* of the last one */
-        int64_t due_ms;    /* of the baton for which the claim under way is made; or 0 */
-        uint64_t lost_ns;  /* IN_DOUBT: since when */
-        uint64_t alive_at_ns; /* then a claim says that this worker lives */
-        bool was_answered;    /* once at least */
+        hf_site *site;     /* that was asked for jobs, or about a lost claim */
+        uint32_t asked;    /* jobs that the claim under way asks for */
+        uint64_t sent_ns;  /* when that claim was sent */
+        uint64_t number;   /* of the last claim */
+        int64_t not_after; /* of the last claim */
+        int64_t due_ms; /* the time of the baton that led to the claim under way; or 0 */
+        uint64_t lost_ns;     /* IN_DOUBT: since when */
+        uint64_t alive_at_ns; /* when a claim says next that this worker lives */
+        bool was_answered;    /* a claim was answered at least once */
         double credit;        /* jobs that the other members had and it did not; <= 0 */
     } claim;
 
     struct {
         int64_t timer_ms; /* the owned baton's time on Redis's clock; 0: none */
-        int64_t due_ms;   /* of the baton that has come since the last claim; 0: none, or
-                             it was given back */
-        hf_reading reading; /* of its clock, to be shown; "": no lease runs there */
+        int64_t due_ms;   /* the time of the baton that came after the last claim; 0: none
+                             came, or it was given back */
+        hf_reading reading; /* of its clock, to be sent; "": no lease runs there */
     } wake;
 
     struct {
-        bool done;          /* Redis knows of it, of its limits, and of what tells of its
-                               deaths */
+        bool done;          /* Redis has it, its limits, and its settings for deaths */
         bool present;       /* Redis knows that this worker serves it */
         bool schedules_put; /* Redis knows the schedules of the file (schedules.c) */
-        uint64_t kept_ns;   /* when it was last told that the file names them */
-        unsigned puts;      /* requests for them under way */
-        hf_err puts_err;    /* why one of these failed; HF_OK: none has */
+        uint64_t kept_ns;   /* when Redis last heard that the file names them */
+        unsigned puts;      /* requests about them that are under way */
+        hf_err puts_err;    /* why one of these requests failed; HF_OK: none did */
         bool reckoning;     /* a request about ticks is under way */
-        bool reckon_again;  /* others became due meanwhile */
+        bool reckon_again;  /* more ticks became due meanwhile */
     } registration;
 
     struct {
-        uint64_t until_ns; /* nothing is asked of it; 0: it may be */
-        uint32_t ms;       /* the last one; 0: it was answered since */
-        hf_err refused;    /* why, as it was logged last */
-        uint32_t moves;    /* nodes that did not have it, in a row */
+        uint64_t until_ns; /* no request before this time; 0: no backoff */
+        uint32_t ms;       /* the last backoff; 0: a request was answered since */
+        hf_err refused;    /* the reason that was logged last */
+        uint32_t moves;    /* how many nodes in a row did not have it */
     } backoff;
 };
 
 struct hf_queues {
     hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
-    size_t n_slots;   /* behind these none is used */
+    size_t n_slots;   /* the slots behind them were never used */
     hf_whole *wholes[HF_QUEUES_MAX]; /* the queues that are served, in their order */
     size_t n_wholes;
     hf_served *served[HF_SLOTS_MAX]; /* and their members */
     size_t n_served;
-    uint64_t first_number; /* no claim of a queue that has left had a higher one */
-    hf_bundle *bundles; /* owned; a single one, or one for each slot. NULL: it has never
-                           run */
+    uint64_t first_number; /* the highest of a claim of a queue that has left */
+    hf_bundle *bundles;    /* owned; one, or in a cluster one for each slot. NULL: the
+                              worker has never run */
     size_t n_bundles;
     uv_timer_cb on_look; /* of the bundles' timers */
 };

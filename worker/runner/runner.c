@@ -87,7 +87,7 @@ uint32_t hf_runner_capacity(const hf_worker *w)
     return (uint32_t)(own_slots(w) + hf_supervisors_slots(w));
 }
 
-/* None beside an isolated job: its baton goes to a worker that can claim. */
+/* None beside an isolated job: a baton goes to a worker that can claim. */
 uint32_t hf_runner_slots(const hf_worker *w)
 {
     size_t busy = w->runner->c_out + w->runner->programs_out + w->runner->waiting.n +
@@ -98,9 +98,8 @@ uint32_t hf_runner_slots(const hf_worker *w)
     return (uint32_t)(hf_supervisors_free_slots(w) + (busy < own ? own - busy : 0));
 }
 
-/* Not one by one while many are held: a request should fetch a quarter of what can be
- * held.
- */
+/* How many jobs to request. While many are in hand, a request should fetch a quarter of
+ * the most that can be. */
 uint32_t hf_runner_wanted(const hf_worker *w)
 {
     size_t slots = own_slots(w) + hf_supervisors_usable(w);

@@ -10,9 +10,9 @@ typedef struct hf_leader {
     int wakeup;           /* owned: a timer, on which the caller sleeps; -1: none */
     uint64_t wakeup_ns;   /* the loop's: not before; 0: it is not set */
     pthread_mutex_t gate; /* held while the loop is given away, until the timer is set */
-    atomic_uint at;       /* whose the loop is, and in which leader's time */
+    atomic_uint at;       /* who has the loop, and in which term of a leader */
     bool on;              /* the loop's: a leader turns it */
-    bool has_job;         /* the loop's: and will run a job when its turn has ended */
+    bool has_job;         /* the loop's: the leader will run a job after its turn */
 } hf_leader;
 
 typedef struct hf_runner {
@@ -20,14 +20,14 @@ typedef struct hf_runner {
     hf_leader lead;
     struct hf_groups *groups; /* NULL: only C handlers */
     struct hf_programs *programs;
-    size_t c_out;        /* given to the threads and not returned */
+    size_t c_out;        /* jobs given to the threads and not returned */
     size_t programs_out; /* programs that run */
-    size_t isolated_out; /* isolated ones among those */
+    size_t isolated_out; /* isolated jobs among those */
     bool exclusive;      /* an isolated C job runs: nothing is started beside it */
-    int spawn_error; /* why no program could be started, as it was logged last; 0: none */
+    int spawn_error;     /* why no program could be started, as logged last; 0: none */
     uint64_t spawn_logged_ns;
-    uint32_t spawn_backoff_ms;    /* the last one; 0: one was started since */
-    uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
+    uint32_t spawn_backoff_ms;    /* the last backoff; 0: a program was started since */
+    uint64_t spawn_hold_until_ns; /* no program is started before; 0: they are */
     hf_run_list confirming, waiting, started;
     hf_run_list killed_outside; /* programs that a signal from elsewhere has ended */
     double mean_run_ns;         /* of finished jobs, smoothed */
