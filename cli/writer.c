@@ -86,11 +86,11 @@ static bool tell_gap(hf_writer *w)
     if (!w->abandoned)
         w->gap(&line, w->missing, w->arg);
     pthread_mutex_unlock(&w->lock);
-    bool told = hf_buf_err(&line) == HF_OK && write_all(w, line.data, line.len);
-    if (told)
+    bool written = hf_buf_err(&line) == HF_OK && write_all(w, line.data, line.len);
+    if (written)
         w->missing = 0;
     hf_buf_done(&line);
-    return told;
+    return written;
 }
 
 /* As many whole lines as a pipe takes at once, so that they do not mix with those of

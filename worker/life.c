@@ -197,12 +197,13 @@ static void take_down(hf_worker *w)
     if (w->phase == HF_ENDED)
         return;
     const hf_site *site = w->registry;
-    bool was_up = w->phase != HF_STARTING, told = was_up && hf_site_ready(site);
+    bool was_up = w->phase != HF_STARTING, can_ask = was_up && hf_site_ready(site);
     set_phase(w, HF_ENDED);
     w->unreturned = hf_runner_out(w);
     uv_timer_start(&w->phase_timer, on_gone_late, SIGN_OFF_MS, 0);
-    w->goodbyes = told ? hf_register_goodbye(w, on_gone, w) : 0;
-    if (told && hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
+    w->goodbyes = can_ask ? hf_register_goodbye(w, on_gone, w) : 0;
+    if (can_ask &&
+        hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
         w->goodbyes++;
     if (was_up) {
         w->goodbyes += hf_past_goodbye(w, on_gone, w);

@@ -79,7 +79,7 @@ typedef struct hf_past {
     bool due;
     uint64_t numbers; /* given out. They rise for all queues: slots change hands */
     uint64_t dropped; /* attempts that no history has */
-    uint64_t dropping_told_ns;
+    uint64_t dropping_logged_ns;
     hf_answer_cb goodbye; /* while the worker ends; NULL: it does not */
     void *goodbye_arg;
 } hf_past;
@@ -216,9 +216,10 @@ static void drop(hf_worker *w, int64_t ends)
     hf_past *p = w->past;
     const uint64_t now = hf_boot_ns();
     p->dropped += (uint64_t)ends;
-    if (p->dropping_told_ns != 0 && now - p->dropping_told_ns < HF_REMIND_MS * HF_MS_NS)
+    if (p->dropping_logged_ns != 0 &&
+        now - p->dropping_logged_ns < HF_REMIND_MS * HF_MS_NS)
         return;
-    p->dropping_told_ns = now;
+    p->dropping_logged_ns = now;
     const hf_log_field fields[] = {{.key = "attempts", .number = (int64_t)p->dropped}};
     hf_report(w, HF_LOG_WARN, "the history lacks what Redis did not take", fields,
               HF_COUNT(fields));

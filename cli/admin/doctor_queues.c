@@ -89,7 +89,7 @@ static void look_at_schedules(hf_doctor *d, const hf_queue_stats *s)
     hf_err err = hf_admin_schedules(d->admin, s->queue, NULL, SCHEDULES, on_schedule, &n,
                                     d->cli->detail);
     if (err != HF_OK || n == 0)
-        return; /* what cannot be read the audit has told */
+        return; /* the audit has reported what cannot be read */
     snprintf(text, sizeof text,
              "no live worker serves it, and %zu of its schedules %s late", n,
              plural((int64_t)n, "is", "are"));
@@ -123,7 +123,7 @@ static hf_err look_at_queue(hf_doctor *d, const char *name)
     if (err == HF_OK) {
         look_at_service(d, &stats);
         look_at_schedules(d, &stats);
-    } else if (err != HF_REDIS) /* then the audit has told why */
+    } else if (err != HF_REDIS) /* then the audit has said why */
         return hf_doctor_unreadable(d, name, err);
     return HF_OK;
 }

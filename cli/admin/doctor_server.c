@@ -20,8 +20,8 @@ static const lack lacks[] = {
     {7, 0, "it tells of snapshots only once it has made one"},
 };
 
-/* INFO is permitted. Without it HELLO has told the version and the role. */
-static bool is_told(const hf_server_info *server)
+/* INFO is permitted. Without it only the version and the role are known, from HELLO. */
+static bool has_info(const hf_server_info *server)
 {
     return server->policy[0] != '\0';
 }
@@ -31,7 +31,7 @@ static void look_at_version(hf_doctor *d, const hf_server_info *server)
     char *end = NULL;
     long major = strtol(server->version, &end, 10);
     long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-    if (!is_told(server))
+    if (!has_info(server))
         hf_doctor_note(d, "INFO is not permitted: memory, eviction policy and "
                           "persistence are not known");
     for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
@@ -73,7 +73,7 @@ static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
         hf_doctor_by_hand(d, "persistence", "rdb", "the last snapshot failed",
                           "look at the disk and at Redis's log: is it full, not "
                           "writable, or has fork no memory?");
-    if (is_told(server) && !server->aof && !server->rdb && !server->rdb_failed)
+    if (has_info(server) && !server->aof && !server->rdb && !server->rdb_failed)
         hf_doctor_note(d, "this Redis has no append-only file, and has saved no snapshot "
                           "yet: without one all jobs are gone when it ends");
 }
@@ -85,7 +85,7 @@ static void look_at_replicas(hf_doctor *d, const hf_server_info *server)
     const uint32_t wanted = d->cli->config->worker.wait_replicas;
     if (wanted == 0)
         return;
-    if (!is_told(server)) {
+    if (!has_info(server)) {
         hf_doctor_by_hand(d, "replicas", "INFO",
                           "is not permitted: nothing is ever confirmed by replicas",
                           "permit it, or remove redis.wait_replicas");

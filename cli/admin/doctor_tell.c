@@ -125,7 +125,7 @@ static void print_text(const hf_doctor *d, const hf_finding *f, const meaning *m
 void hf_doctor_tell(hf_doctor *d, const hf_finding *f)
 {
     if (d->fix && !f->repaired)
-        return; /* told afterwards, if it is still there */
+        return; /* reported afterwards, if it is still there */
     const meaning *m = meaning_of(f->check);
     size_t n = count(d, m->check);
     if (f->repaired) {

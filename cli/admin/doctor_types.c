@@ -13,7 +13,7 @@ typedef struct seen {
     char queue[HF_ID_SIZE], worker[HF_HOLDER_SIZE];
     char **types; /* owned, n of them */
     size_t n;
-    bool told;
+    bool noted;
 } seen;
 
 typedef struct mix {
@@ -52,7 +52,7 @@ static void compare(const mix *m, seen *s, const hf_worker_info *worker)
         "not. Each job may come to the wrong worker first, which gives it back",
         s->queue, second != NULL ? worker->id : s->worker, type,
         second != NULL ? s->worker : worker->id);
-    s->told = true;
+    s->noted = true;
 }
 
 static void see(mix *m, const char *queue, const hf_worker_info *worker)
@@ -91,7 +91,7 @@ static void on_worker(const hf_worker_info *worker, void *arg)
             k++;
         if (k == m->n)
             see(m, queue, worker);
-        else if (!m->at[k].told)
+        else if (!m->at[k].noted)
             compare(m, &m->at[k], worker);
     }
 }
@@ -108,5 +108,5 @@ hf_err hf_doctor_types(hf_doctor *d)
     free(m.at);
     if (m.no_memory)
         return HF_NOMEM;
-    return err == HF_REDIS ? HF_OK : err; /* then the look at the workers has told why */
+    return err == HF_REDIS ? HF_OK : err; /* then the look at the workers has said why */
 }

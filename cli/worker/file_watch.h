@@ -13,8 +13,8 @@
 enum {
     HF_FILE_WATCH_PATHS_MAX = 64,
     HF_FILE_WATCH_FOLDERS_MAX = 4096, /* of all paths together */
-    HF_FILE_WATCH_QUIET_MS = 200,     /* so long nothing changes before it is told */
-    HF_FILE_WATCH_LATEST_MS = 5000    /* but then it is told in any case */
+    HF_FILE_WATCH_QUIET_MS = 200,     /* no change for this long, then it is reported, */
+    HF_FILE_WATCH_LATEST_MS = 5000    /* but after this long in any case */
 };
 
 typedef struct hf_file_watch hf_file_watch;

@@ -64,7 +64,7 @@ struct hf_minder {
     atomic_bool behind; /* a thread wanted the lock, and has gone on. Apart from what the
                            lock guards, which may be read several fields at a time */
     life *life;         /* under lock; NULL between two */
-    bool told;          /* under lock: the life has the list, and gets what changes */
+    bool has_list;      /* under lock: the life has the list, and gets what changes */
     bool broken;        /* under lock: it does not read, and was killed */
     bool full;          /* under lock: the pipe had no room for a later deadline */
     bool asked;         /* for a byte, and it has not come */
@@ -100,7 +100,7 @@ static uint64_t ask_ns(const hf_minder *minder, const hf_minded *minded)
 static bool listens(const hf_minder *minder)
 {
     const life *l = minder->life;
-    return l != NULL && l->process.pipe_fd >= 0 && !minder->broken && minder->told;
+    return l != NULL && l->process.pipe_fd >= 0 && !minder->broken && minder->has_list;
 }
 
 /* Under lock. `watch` sees it end. */
@@ -198,7 +198,7 @@ static void catch_up_unheard(hf_minder *minder, hf_minded *minded)
 static void tell_all(hf_minder *minder)
 {
     uv_mutex_lock(&minder->lock);
-    minder->told = true;
+    minder->has_list = true;
     for (hf_minded *m = minder->list; m != NULL; m = m->next) {
         catch_up_unheard(minder, m);
         tell(minder, HF_MIND_HOLD, m, true);
@@ -249,7 +249,7 @@ hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
     uv_mutex_lock(&minder->lock);
     if (minded->group != 0) {
         err = HF_INVALID;
-    } else if (minder->told && minder->n < HF_MINDER_GROUPS_MAX) {
+    } else if (minder->has_list && minder->n < HF_MINDER_GROUPS_MAX) {
         minded->group = group;
         minded->deadline_ns = deadline_ns;
         minded->asked = false;
@@ -353,7 +353,7 @@ int hf_minder_fd(hf_minder *minder)
 {
     int fd = -1;
     uv_mutex_lock(&minder->lock);
-    if (minder->life != NULL && minder->told && !minder->broken &&
+    if (minder->life != NULL && minder->has_list && !minder->broken &&
         minder->n < HF_MINDER_GROUPS_MAX)
         fd = minder->life->process.pipe_fd;
     unlock(minder);
@@ -468,11 +468,11 @@ static void on_watch(uv_poll_t *poll, int status, int events)
         info.si_pid == 0)
         return;
     uv_mutex_lock(&minder->lock);
-    bool was_ready = minder->told;
+    bool was_ready = minder->has_list;
     hf_minder_life_reap(&l->process); /* afterwards its number may belong to another */
     hf_spawn_close_fd(&l->process.pipe_fd);
     minder->life = NULL;
-    minder->told = minder->broken = minder->full = false;
+    minder->has_list = minder->broken = minder->full = false;
     unlock(minder);
     close_words(l);
     uv_close((uv_handle_t *)&l->watch, on_life_closed);
@@ -593,7 +593,7 @@ static hf_err first_life(hf_minder *minder, const char *name, char detail[HF_DET
         snprintf(detail, HF_DETAIL_SIZE, "the loop cannot watch the minder");
         return HF_SYSTEM;
     }
-    minder->told = true;
+    minder->has_list = true;
     return HF_OK;
 }
 

@@ -326,24 +326,24 @@ static pid_t start_child(child *c, int *pidfd)
  * memory and locks: it gets a copy of everything, and reports its fault by a pipe, which
  * ends when the program is executed. It waits until its pidfd is open: a host that
  * ignores SIGCHLD keeps no trace of a child that has ended. */
-static void run_copy(child *c, const int held[2], const int told[2])
+static void run_copy(child *c, const int held[2], const int faults[2])
 {
     char go;
     close(held[1]);
     while (read(held[0], &go, 1) < 0 && errno == EINTR)
         continue;
-    int to = fcntl(told[1], F_DUPFD_CLOEXEC, HF_SPAWN_FDS);
+    int to = fcntl(faults[1], F_DUPFD_CLOEXEC, HF_SPAWN_FDS);
     hf_spawn_step step = run_child(c);
     c->fault = (hf_spawn_fault){(int32_t)step, errno};
     (void)!write(to, &c->fault, sizeof c->fault);
     _exit(EXIT_NOT_EXECUTED);
 }
 
-static pid_t fork_child(child *c, int *pidfd, const int held[2], const int told[2])
+static pid_t fork_child(child *c, int *pidfd, const int held[2], const int faults[2])
 {
     pid_t pid = fork();
     if (pid == 0)
-        run_copy(c, held, told);
+        run_copy(c, held, faults);
     if (pid < 0)
         return -1;
     *pidfd = hf_spawn_pidfd(pid);
@@ -360,24 +360,24 @@ static pid_t fork_child(child *c, int *pidfd, const int held[2], const int told[
 
 static pid_t start_child(child *c, int *pidfd)
 {
-    int held[2], told[2];
+    int held[2], faults[2];
     if (pipe2(held, O_CLOEXEC) != 0)
         return -1;
-    if (pipe2(told, O_CLOEXEC) != 0) {
+    if (pipe2(faults, O_CLOEXEC) != 0) {
         int error = errno;
         close(held[0]);
         close(held[1]);
         errno = error;
         return -1;
     }
-    pid_t pid = fork_child(c, pidfd, held, told);
+    pid_t pid = fork_child(c, pidfd, held, faults);
     int error = errno;
     close(held[0]);
     close(held[1]);
-    close(told[1]);
-    while (pid > 0 && read(told[0], &c->fault, sizeof c->fault) < 0 && errno == EINTR)
+    close(faults[1]);
+    while (pid > 0 && read(faults[0], &c->fault, sizeof c->fault) < 0 && errno == EINTR)
         continue;
-    close(told[0]);
+    close(faults[0]);
     errno = error;
     return pid;
 }

@@ -111,7 +111,7 @@ static void break_off(hf_child *c, const char *text)
     apply(c, HF_CHILD_E_BROKEN);
 }
 
-/* ---- what it is told ---- */
+/* ---- frames to it ---- */
 
 /* TERM only says that there is something to read: the frame goes out first. */
 static void term(hf_child *c)

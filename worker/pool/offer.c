@@ -78,7 +78,7 @@ static hf_err check(const hf_worker *w, const struct hf_supervisor *pool,
 }
 
 /* The table is read by other threads, under plan_lock, and changed by the loop alone.
- * What Redis knows of the worker's types is told anew. */
+ * The worker registers its types again. */
 static void put(hf_worker *w, const struct hf_supervisor *pool, hf_handler *const *list,
                 size_t n_list)
 {

@@ -267,7 +267,7 @@ void hf_runner_abandon(hf_worker *w)
         hf_watchdog_end(w->watchdog, run->lease);
         if (!run->lost_logged)
             hf_run_report(w, run, "released");
-        run->lost_logged = true; /* that is what was told of it */
+        run->lost_logged = true; /* "released" was logged */
         w->in_hand++;
         hf_outbox_release(stand_in);
     }

@@ -89,7 +89,7 @@ static void on_read(const hf_answer *answer, void *arg)
     if (err == HF_OK && site == b->site)
         hf_readings_answered(b, b->reading_at, read, n, now_ms, 0);
     else
-        plan(b, again_ms(b)); /* a fault is told by the next check */
+        plan(b, again_ms(b)); /* the next check reports a fault */
 }
 
 /* The queues in which jobs ran when they were read last, or run here. */
