@@ -73,6 +73,7 @@ static int setup(void **state)
     const hf_groups_opts opts = {.minder_path = HF_TEST_COMMAND, .kill_grace_ms = 1000};
     hf_pool_spec *spec;
     (void)state;
+    is_ready = has_verdict = takes_more = has_gone = false;
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(hf_groups_new(&groups, &loop, &opts, detail), HF_OK);
     hf_groups_enter(groups);
@@ -103,22 +104,27 @@ static int teardown(void **state)
     return uv_loop_close(&loop);
 }
 
-/* The loop was slow: a timer comes first, and sees that the process has ended. Its
- * verdict is still in the socket. */
-static void a_process_whose_end_is_known_takes_no_job(void **state)
+static void send_job(const char *type, uint32_t timeout_ms)
 {
     const hf_child_job job = {.job = job_name,
                               .frame = {.id = "a",
-                                        .type = "done-crash",
+                                        .type = type,
                                         .queue = "q",
                                         .attempt = 1,
                                         .max_attempts = 1,
                                         .fence = 1,
-                                        .timeout_ms = 1},
+                                        .timeout_ms = timeout_ms},
                               .payload = "",
                               .checkpoint = ""};
-    (void)state;
     hf_child_send(child, &job);
+}
+
+/* The loop was slow: a timer comes first, and sees that the process has ended. Its
+ * verdict is still in the socket. */
+static void a_process_whose_end_is_known_takes_no_job(void **state)
+{
+    (void)state;
+    send_job("done-crash", 1);
     pid_t pid = hf_child_pid(child);
     EVENTUALLY(SOON_MS, !hf_pid_alive(pid));
     hf_test_pause_ms(10); /* its time-out is due as well */
@@ -128,11 +134,24 @@ static void a_process_whose_end_is_known_takes_no_job(void **state)
     assert_false(takes_more);
 }
 
+/* It lives, and is given up only a second later. */
+static void a_process_that_closed_its_socket_takes_no_job(void **state)
+{
+    (void)state;
+    send_job("close", 0);
+    while (!has_verdict || hf_child_can_take(child))
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_false(hf_child_takes_jobs(child));
+    assert_int_equal(hf_child_state_of(child), HF_CHILD_READY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_process_whose_end_is_known_takes_no_job, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_process_that_closed_its_socket_takes_no_job,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
