@@ -160,26 +160,38 @@ static void it_is_never_sent_in_the_turn_of_a_claim(void **state)
 
 /* ---- Redis is away ---- */
 
-/* What ends last is that of a minute that is over in a moment. */
-static void lose_redis(unsigned jobs)
+static int64_t over_ms; /* the end of the last minute in which jobs ended */
+
+/* Runs jobs, and loses Redis before their minute is over, so the history lacks them. If
+ * the machine is too slow for that the history gets them, and others are run. Returns how
+ * many attempts the history has. */
+static unsigned lose_redis(unsigned jobs)
 {
+    unsigned n = 1;
     start(proxy.url);
     put(1000, 1, "ok");
-    EVENTUALLY(SOON_MS, told() == 1);
-    hf_fixture_clock_jump(redis,
-                          MINUTE_MS - 10000 - hf_queue_fixture_now(&fixture) % MINUTE_MS);
-    put(0, jobs, "ok");
-    EVENTUALLY(SOON_MS, counter("done") == 1 + jobs);
-    hf_proxy_refuse(&proxy, true);
-    hf_proxy_close_all(&proxy);
+    EVENTUALLY(SOON_MS, told() == n);
+    for (;; n += jobs) {
+        const int64_t in_minute_ms = hf_queue_fixture_now(&fixture) % MINUTE_MS;
+        hf_fixture_clock_jump(redis, (2 * MINUTE_MS - 10000 - in_minute_ms) % MINUTE_MS);
+        over_ms = (hf_queue_fixture_now(&fixture) / MINUTE_MS + 1) * MINUTE_MS;
+        put(n, jobs, "ok");
+        EVENTUALLY(SOON_MS, counter("done") == n + jobs);
+        hf_proxy_refuse(&proxy, true);
+        hf_proxy_close_all(&proxy);
+        if (hf_queue_fixture_now(&fixture) < over_ms)
+            break;
+        hf_proxy_refuse(&proxy, false);
+        EVENTUALLY(SOON_MS, told() == n + jobs);
+    }
     EVENTUALLY(SOON_MS, hf_worker_fixture_said(&worker, "Redis is away") > 0);
+    return n;
 }
 
 static void what_is_older_than_ten_minutes_is_dropped_and_counted(void **state)
 {
     (void)state;
-    lose_redis(5);
-    const int64_t over_ms = (hf_queue_fixture_now(&fixture) / MINUTE_MS + 1) * MINUTE_MS;
+    const unsigned before = lose_redis(5);
     EVENTUALLY(SOON_MS, hf_queue_fixture_now(&fixture) > over_ms + 6000);
     atomic_fetch_add(&ahead_ms, 9 * MINUTE_MS);
     EVENTUALLY(SOON_MS, hf_queue_fixture_now(&fixture) > over_ms + 9000);
@@ -191,9 +203,9 @@ static void what_is_older_than_ten_minutes_is_dropped_and_counted(void **state)
     hf_proxy_refuse(&proxy, false);
     EVENTUALLY(SOON_MS, hf_worker_fixture_said(&worker, "Redis is back") > 0);
     put(100, 3, "ok");
-    EVENTUALLY(SOON_MS, counter("done") == 9);
+    EVENTUALLY(SOON_MS, counter("done") == before + 5 + 3);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
-    assert_int_equal(told(), 4); /* and no counter lost anything */
+    assert_int_equal(told(), before + 3); /* and no counter lost anything */
 }
 
 static void of_a_removed_queue_it_waits_for_seconds(void **state)
@@ -202,7 +214,7 @@ static void of_a_removed_queue_it_waits_for_seconds(void **state)
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .max_attempts = 3, .queues = &other,
                            .n_queues = 1};
     (void)state;
-    lose_redis(5);
+    (void)lose_redis(5);
     const uint64_t before = hf_worker_reloads(worker.worker);
     hf_worker_fixture_fill(&worker, proxy.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
