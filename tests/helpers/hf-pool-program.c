@@ -2,6 +2,7 @@
  * (docs/pipe.md) and does what the type of a job says, with the payload as its argument.
  *
  *   noop  echo (the payload is the result)  sleep (MS)  dead (it prints)  release  cancel
+ *   file (PATH)  waits until that file is there
  *   gentle    waits; asked to end, it says `retry` at once
  *   deaf      waits for ever, and does not heed the request to end
  *   hang      stands still: it reads nothing, and ignores TERM
@@ -55,12 +56,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_MAX_SIZE = 16 << 10, RUNS = 64, BIG = 65 << 10 };
+enum { LINE_MAX_SIZE = 16 << 10, RUNS = 64, BIG = 65 << 10, LOOK_MS = 20 };
 
 static const char all_types[] =
     "noop echo sleep dead release cancel gentle deaf hang crash exit late-exit garbage "
     "half twice strange done-crash print fork close tell big text leave grow "
-    "env cwd die-idle exec halt ignore";
+    "env cwd die-idle exec halt ignore file";
 
 typedef struct run {
     long number; /* 0: none */
@@ -405,6 +406,15 @@ static int beat(run *r, uint64_t now)
     return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
 }
 
+/* It looks again in a moment. */
+static bool waits_for_file(run *r, uint64_t now)
+{
+    if (strcmp(r->type, "file") != 0 || access(r->payload, F_OK) == 0)
+        return false;
+    r->due_ns = now + LOOK_MS * 1000000;
+    return true;
+}
+
 /* Acts on what is due; how long to wait for the next one; -1: for ever. */
 static int do_what_is_due(void)
 {
@@ -412,7 +422,8 @@ static int do_what_is_due(void)
     bool busy = false;
     for (run *r = runs; r < runs + RUNS; r++) {
         uint64_t now = now_ns();
-        if (r->number != 0 && r->due_ns != 0 && r->due_ns <= now) {
+        if (r->number != 0 && r->due_ns != 0 && r->due_ns <= now &&
+            !waits_for_file(r, now)) {
             act(r);
             forget(r);
         } else if (r->number != 0 && r->due_ns != 0) {

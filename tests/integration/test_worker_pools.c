@@ -229,10 +229,11 @@ static void all_runs_of_a_process_that_crashed_are_suspects(void **state)
 {
     (void)state;
     start_shared(NULL);
-    put("slow", "sleep", "3000");
+    put_long("slow");
     EVENTUALLY(SOON_MS, did("begin") == 1);
     put("bad", "late-exit", "100");
     EVENTUALLY(SOON_MS, ended("bad", "crashed") && ended("slow", "crashed"));
+    let_end();
     EVENTUALLY(SOON_MS, ended("slow", "done"));
     EVENTUALLY(SOON_MS, strstr(hf_pool_fixture_record(&f, "bad"),
                                "\"reason\":\"poison\"") != NULL);
@@ -455,11 +456,12 @@ static void neighbours_of_a_run_that_hangs_are_not_counted(void **state)
 {
     (void)state;
     start_shared(NULL);
-    put("slow", "sleep", "1500");
+    put_long("slow");
     EVENTUALLY(SOON_MS, did("begin") == 1);
     hf_pool_fixture_put(&f, "a", "deaf", "", ",\"timeout\":200");
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out after 200ms"));
     EVENTUALLY(SOON_MS, ended("slow", "released"));
+    let_end();
     assert_true(hf_pool_fixture_ended(&f, "slow", "released", "neighbour of a"));
     EVENTUALLY(SOON_MS, ended("slow", "done"));
     assert_int_equal(said("outcome=crashed"), 0);
@@ -471,10 +473,12 @@ static void neighbours_are_not_counted_by_a_plain_program_either(void **state)
 {
     (void)state;
     start_shared("plain");
-    put("slow", "sleep", "1500");
+    put_long("slow");
     EVENTUALLY(SOON_MS, did("begin") == 1);
     hf_pool_fixture_put(&f, "a", "deaf", "", ",\"timeout\":200");
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out after 200ms"));
+    EVENTUALLY(SOON_MS, ended("slow", "released"));
+    let_end();
     EVENTUALLY(SOON_MS, ended("slow", "done"));
     assert_true(hf_pool_fixture_ended(&f, "slow", "released", "neighbour of a"));
     assert_int_equal(said("outcome=crashed"), 0);
@@ -533,12 +537,13 @@ static void a_cancelled_run_that_hangs_is_killed(void **state)
     hf_pool pool = pool_of(1, ARGS("parallel=2"));
     (void)state;
     hf_pool_fixture_start(&f, &quick, &pool, 1, true);
-    put("slow", "sleep", "3000");
+    put_long("slow");
     put("a", "deaf", "");
     EVENTUALLY(SOON_MS, did("begin") == 2);
     hf_pool_fixture_cancel(&f, "a");
     EVENTUALLY(SOON_MS, ended("a", "cancelled"));
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "slow", "released", "neighbour of a"));
+    let_end();
     EVENTUALLY(SOON_MS, meta("cancelled") == 1);
     EVENTUALLY(SOON_MS, ended("slow", "done"));
     assert_int_equal(said("outcome=crashed"), 0);

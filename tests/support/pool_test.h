@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "tests/support/eventually.h"
 #include "tests/support/pool_fixture.h"
+#include "tests/support/tempdir.h"
 
 enum { SOON_MS = 60000 };
 
@@ -37,6 +39,21 @@ static inline void put_on(const char *queue, const char *id, const char *type,
     assert_int_equal(hf_queue_init(&f.queue.queue, "hf", queue), HF_OK);
     put(id, type, payload);
     assert_int_equal(hf_queue_init(&f.queue.queue, "hf", "q"), HF_OK);
+}
+
+/* A job that runs, however often, until let_end(). */
+static inline void put_long(const char *id)
+{
+    char path[sizeof f.queue.redis.dir + 8];
+    (void)snprintf(path, sizeof path, "%s/go", f.queue.redis.dir);
+    put(id, "file", path);
+}
+
+static inline void let_end(void)
+{
+    char path[sizeof f.queue.redis.dir + 8];
+    (void)snprintf(path, sizeof path, "%s/go", f.queue.redis.dir);
+    hf_write_file(path, "");
 }
 
 static inline bool ended(const char *id, const char *outcome)
