@@ -18,8 +18,8 @@ void hf_acquire_grants_listen(hf_lock_client *locks);
 uint64_t hf_acquire_grants_due_ns(hf_lock_client *locks); /* UINT64_MAX: nothing */
 void hf_acquire_grants_notes(hf_lock_client *locks);      /* the watchdog's note */
 
-/* In the last callback of a handle: one of its requests met a fault, and may still be
- * executed. */
+/* For the last callback of a handle: true if one of its requests met a fault, and may
+ * still be executed. */
 bool hf_acquire_was_at_fault(const hf_lock *lock);
 
 /* With wait_replicas a lock that was granted waits until replicas have it. Asks them, if

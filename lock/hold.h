@@ -5,7 +5,9 @@
 
 #include "lock/client.h"
 
-enum { HF_UNHEARD_MS = 250 }; /* a waiting lock that is not listened for asks so often */
+enum {
+    HF_UNHEARD_MS = 250
+}; /* how often a waiting lock asks if it is not listened for */
 
 /* Starts the client's watchdog. `opts` has its loop, and what else runs on its thread:
  * on_call and on_stop. */
@@ -21,8 +23,8 @@ void hf_hold_signal(hf_lock *lock); /* its descriptor becomes readable */
 /* Why it is lost. The lease may be NULL: it was dropped. */
 hf_lock_reason hf_hold_reason(const hf_lock *lock, const hf_lease *lease);
 
-/* Renews a held lock at once. HF_LOCK_EVENT_HELD is told when that is answered, and until
- * then it is SUSPECT. */
+/* Renews a held lock at once. It is SUSPECT until the answer comes; then
+ * HF_LOCK_EVENT_HELD is reported. */
 void hf_hold_renew_now(hf_lock *lock);
 
 #endif

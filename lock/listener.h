@@ -30,7 +30,7 @@ typedef struct hf_listener_tag {
     const char *prefix;
     size_t prefix_len;
     unsigned slot;    /* of its keys; 0 without a cluster */
-    hf_server *redis; /* that has its keys; NULL: none has, and nothing can be heard */
+    hf_server *redis; /* the one with its keys; NULL: none, and nothing can be heard */
     hf_client *other; /* another connection to that, which may end the wait; or NULL */
 } hf_listener_tag;
 
@@ -40,7 +40,7 @@ struct hf_listener {
     const char *inbox; /* borrowed: the name of its inboxes after `in:` */
     void (*choose)(
         hf_listener *listener); /* calls hf_listener_add() for each tag to listen to */
-    bool (*is_deaf)(hf_listener *listener); /* is something not heard that should be? */
+    bool (*is_deaf)(hf_listener *listener); /* true: a tag is not heard that should be */
     void (*on_message)(hf_listener *listener, const char *text);
     void (*on_doubt)(hf_listener *listener); /* a message may have been lost */
     void (*on_turn)(
@@ -51,7 +51,7 @@ struct hf_listener {
     size_t n_waits;
     bool crowded;        /* a tag found no room for a wait of its own */
     bool doubt;          /* to be reported, once a second at most */
-    uint64_t doubted_ns; /* when it was last */
+    uint64_t doubted_ns; /* when a doubt was reported last */
     size_t open; /* waits whose connections are not closed yet, those above included */
     void (*on_closed)(void *arg); /* not NULL: it is being closed */
     void *closed_arg;
@@ -66,9 +66,9 @@ uint64_t hf_listener_due_ns(hf_listener *listener);
 /* In choose. A tag that is in the list already is left out. False: there is no room, so
  * nothing is heard of it. */
 bool hf_listener_add(hf_listener *listener, const hf_listener_tag *tag);
-/* It is heard, or will be without another call. */
+/* Whether the tag is heard, or will be without another call. */
 bool hf_listener_hears(const hf_listener *listener, const hf_listener_tag *tag);
-/* For one that is not heard. */
+/* Whether there is room for a tag that is not heard. */
 bool hf_listener_has_room(const hf_listener *listener, const hf_listener_tag *tag);
 /* This connection is about to be closed. */
 void hf_listener_forget(hf_listener *listener, const hf_client *other);

@@ -37,7 +37,7 @@ typedef struct hf_tasks {
     uv_timer_t timer;
     hf_task *first, *last; /* under the lock of the run loop */
     bool ended;            /* its handles are being closed, or are gone */
-    size_t closing;        /* of them, and of the client's */
+    size_t closing; /* how many of its handles and of the client's are not closed */
     void (*on_closed)(void *arg);
     void *closed_arg;
 } hf_tasks;
@@ -59,7 +59,7 @@ void hf_tasks_end(hf_tasks *tasks, size_t more);
 void hf_tasks_closed(void *tasks);
 
 bool hf_tasks_forked(const hf_tasks *tasks);
-/* May a call that waits be made? HF_OK; HF_INVALID or HF_FORKED, which is said. */
+/* Whether a call may wait: HF_OK. Else HF_INVALID or HF_FORKED, and `detail` says why. */
 HF_MUSTCHECK hf_err hf_tasks_may_wait(const hf_tasks *tasks, char *detail);
 
 /* ---- tasks ---- */

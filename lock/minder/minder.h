@@ -67,12 +67,13 @@ typedef struct hf_minded {
     uint64_t deadline_ns;
     bool asked; /* the minder may have asked it to end: before its deadline was moved, or
                    because its lease is lost */
-    bool ends;  /* that was told: the deadline is not moved any more */
-    bool own_grace;             /* of this group; else the minder's kill_grace */
-    uint64_t grace_ns;          /* that is it */
-    hf_family family;           /* of a group of hf_minder_hold(): all that it starts */
-    _Atomic uint64_t wanted_ns; /* by hf_minder_extend(), and told when that can be */
-    _Atomic uint64_t lost_ns;   /* the same by hf_minder_end(): when; 0: it is not lost */
+    bool ends;  /* the minder knows that it ends: its deadline stays */
+    bool own_grace;    /* it has one; else the minder's kill_grace counts */
+    uint64_t grace_ns; /* its own grace */
+    hf_family family;  /* of a group of hf_minder_hold(): all that it starts */
+    _Atomic uint64_t
+        wanted_ns; /* by hf_minder_extend(); the minder gets it as soon as it can */
+    _Atomic uint64_t lost_ns; /* the same by hf_minder_end(): when; 0: it is not lost */
 } hf_minded;
 
 /* Loop's thread, right after the fork of a program that tells the minder itself. */

@@ -1,5 +1,4 @@
-/* set.h - the inside of locks over several servers, shared by the files that it is
- * spread over:
+/* set.h - locks over several servers, for the files that implement them:
  *
  *   servers.c  the client: a loop, and a client of locks for each server on it
  *   set.c      one acquisition, from the calls that take it to its end: asking its
@@ -12,11 +11,11 @@
  *     ^ '--it cannot be had--> UNDO --> END
  *     '------- PAUSE <----------' (RedLock)
  *
- * All clients share one loop, on which everything without a remark happens. Members'
- * events come on the thread that renews, so its user is told of one at a time. They look
- * at the members that were joined (`lock`), which only the loop changes, under the set's
- * lock. A member is removed before
- * it is released, so no thread uses a handle that has ended. */
+ * All clients share one loop. Everything happens on it, unless a remark says otherwise.
+ * Events of members come on the thread that renews, so a user hears of one at a time.
+ * That thread reads which members were joined (`lock`) under the set's lock, and only the
+ * loop changes it. A member is removed before it is released, so no thread uses a handle
+ * that has ended. */
 #ifndef HF_LOCK_SET_SET_H
 #define HF_LOCK_SET_SET_H
 
@@ -35,11 +34,11 @@ typedef struct hf_set_member {
     hf_lock *asked;       /* not answered yet */
     hf_lock *lock;        /* it counts; changed under set->lock */
     bool leaving;         /* a release is not answered yet */
-    atomic_bool lost;     /* that is told of the lock that was asked for last */
+    atomic_bool lost;     /* the lock that was asked for last is lost */
     hf_lock_release_result result;
     bool may_leave;  /* a request to leave may still be sent for the handle that ended */
-    hf_err err;      /* why it was not had */
-    uint64_t due_ns; /* RedLock: entered again no earlier */
+    hf_err err;      /* why it could not be acquired */
+    uint64_t due_ns; /* RedLock: not asked again before */
 } hf_set_member;
 
 typedef enum hf_set_step {
@@ -80,7 +79,7 @@ struct hf_lock_set {
     atomic_bool member_lost;
 
     hf_set_step step;
-    size_t open; /* answers that are to come */
+    size_t open; /* answers that have not come yet */
     bool notified, over;
     bool final; /* UNDO is its end */
     hf_err err;
@@ -143,9 +142,10 @@ void hf_set_give_back(hf_set_member *m, hf_lock *lock);
 /* It cannot be acquired now. Continues in undone(). */
 void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Enough are held: its caller is told. False: they are not any more. */
+/* Enough members are held: reports this to the caller. False: some were lost meanwhile.
+ */
 HF_MUSTCHECK bool hf_set_become_held(hf_lock_set *set);
-void hf_set_fail(hf_lock_set *set); /* tells err and detail, and ends it */
+void hf_set_fail(hf_lock_set *set); /* reports err and detail, and ends it */
 void hf_set_close(hf_lock_set *set);
 /* Does what is due. This may free the set. */
 void hf_set_time(hf_lock_set *set, uint64_t now_ns);

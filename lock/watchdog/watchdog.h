@@ -57,7 +57,7 @@ typedef struct hf_watchdog_opts {
     hf_watch_loop *loop; /* shared with others, and not started yet: its owner starts
                             it; NULL: one of its own */
     uint32_t batch_max;  /* 500 */
-    bool suspects;       /* HF_LEASE_SUSPECT is told too */
+    bool suspects;       /* the user gets HF_LEASE_SUSPECT, too */
     void (*renew)(hf_client *client, hf_renew_batch *batch, void *arg);
     /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
      */
@@ -92,18 +92,20 @@ void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
                           uint64_t sent_ns, bool renew_now, void *const *users,
                           hf_lease **leases, size_t n);
 
-/* Has on_call called at at_ns, or before, if it is called before anyway. */
+/* on_call comes at at_ns, or earlier if it was due earlier. */
 void hf_watchdog_call(hf_watchdog *watchdog, uint64_t at_ns);
 
-/* Renewed no later than due_ns, once; also one whose renewal is under way is, after it.
- * One that is not renewed any more is asked for, for 1 ms, which moves nothing. */
+/* Renews the lease once, at due_ns at the latest. If a renewal is under way, this one
+ * comes after it. A lease that is not renewed any more is only asked for, with 1 ms,
+ * which moves nothing. */
 void hf_watchdog_hurry(hf_watchdog *watchdog, hf_lease *lease, uint64_t due_ns);
-/* Not renewed any more: it ends at its deadline. */
+/* The lease is not renewed any more: it ends at its deadline. */
 void hf_watchdog_fix(hf_watchdog *watchdog, hf_lease *lease);
-/* LOST from now on, on the caller's request: before it gives back something that is still
- * in use. The event comes as always. */
+/* The lease is LOST from now on. A caller does this before it gives back something that
+ * is still in use. The event comes as always. */
 void hf_watchdog_end(hf_watchdog *watchdog, hf_lease *lease);
-/* Lost at at_ns at the latest, however often it is renewed or extended. */
+/* The lease is LOST at at_ns at the latest. Renewals and extensions do not change this.
+ */
 void hf_watchdog_limit(hf_watchdog *watchdog, hf_lease *lease, uint64_t at_ns);
 /* Another thread asked for ttl_ms at sent_ns, and the answer says that it is held. False:
  * it is lost. */
@@ -117,8 +119,8 @@ bool hf_watchdog_extend(hf_watchdog *watchdog, hf_lease *lease, uint32_t ttl_ms,
  */
 void hf_watchdog_drop(hf_watchdog *watchdog, hf_lease *lease);
 void hf_watchdog_drop_many(hf_watchdog *watchdog, hf_lease *const *leases, size_t n);
-/* The same without waiting, also from inside a callback. True: one runs with this lease,
- * and HF_LEASE_LEFT will be told when it has ended; until then its user is in use. */
+/* The same without waiting, also from inside a callback. True: a callback runs with this
+ * lease. HF_LEASE_LEFT comes when it has ended; until then the lease's user is in use. */
 HF_MUSTCHECK bool hf_watchdog_leave(hf_watchdog *watchdog, hf_lease *lease);
 
 bool hf_watchdog_has_leases(hf_watchdog *watchdog);
