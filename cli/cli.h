@@ -37,8 +37,8 @@ int hf_cli_put_over(hf_cli *cli);
 /* Says on one line of standard error (with --json: as an object) what went wrong, and
  * returns what the command ends with. The hint says what to do about it: below the line
  * at a terminal, in the object with --json; "": none, or for wrong usage the help of the
- * command. The first takes code, words and
- * hint from the answer, and `detail` may be "" or NULL. */
+ * command. The first takes code, words and hint from the answer, and `detail` may be ""
+ * or NULL. */
 int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail);
 int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -14,9 +14,8 @@
 /* `words` are those after "holdfast"; the last one is at the cursor, perhaps empty.
  *
  * The first line of the output is the part of that word which stays before each
- * candidate:
- * "--state=", or nothing. Then comes a line for each candidate: the word, a tab, its
- * help. The shell keeps those that match.
+ * candidate: "--state=", or nothing. Then comes a line for each candidate: the word, a
+ * tab, its help. The shell keeps those that match.
  *
  * False: the word is the name of a file, or belongs to another program. There are no
  * candidates then, and the shell does what it does by default. */

@@ -2,8 +2,7 @@
  *
  * The user sits at the terminal that is standard input. The answer is read there. The
  * question goes there too, unless standard error is a terminal as well. Without a
- * terminal
- * --yes is the answer. */
+ * terminal the answer is --yes. */
 #ifndef HF_CLI_COMMON_CONFIRM_H
 #define HF_CLI_COMMON_CONFIRM_H
 
