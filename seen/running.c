@@ -11,12 +11,14 @@
 
 enum {
     WATCH_EACH_MS = 5000,
-    WORKERS_EACH_MS = 5000,
-    KEPT_MS = 600000,  /* ended runs */
-    KEPT_MAX = 5000,   /* and so many of them */
+    WORKERS_EACH_MS = 900, /* with each look of a viewer */
+    KEPT_MS = 3600000,     /* ended runs and workers, */
+    KEPT_MAX = 5000,       /* and so many of these runs */
     UNTOLD_MS = 15000, /* after its worker told of a run for the last time: it tells each
                           10 s of one that goes on */
     APART_MS = 1000,   /* starts of two runs of a job that are told: more */
+    RENEWED_MS = 200,  /* the end of a lease moves by more when it is renewed; by less,
+                          because of two clocks */
     LISTED = 1000,     /* running jobs of a queue that are looked at, */
     QUEUES_MAX = 4096
 };
@@ -35,6 +37,7 @@ struct hf_running {
     hf_seen_worker *workers; /* owned */
     size_t n_workers, cap_workers;
     int64_t now_ms;
+    uint64_t looks;
     uint64_t watched_ns, workers_ns; /* when that was last asked; 0: never */
     hf_err refused;
     bool failed;      /* out of memory, in a callback */
@@ -42,7 +45,8 @@ struct hf_running {
     /* while it looks */
     const hf_running_calls *calls;
     queue_place *at;
-    bool all_listed; /* the list of running jobs was read to its end */
+    int64_t before_ms; /* when this queue was looked at before; 0: never */
+    bool all_listed;   /* the list of running jobs was read to its end */
 };
 
 /* ---- lists ---- */
@@ -90,12 +94,17 @@ static hf_seen_run *find(hf_running *r, const char *id, uint32_t number)
 static hf_seen_run *add(hf_running *r, const char *id, uint32_t number)
 {
     void *list = r->runs;
+    const hf_seen_run *last = find(r, id, number);
+    const uint32_t again = last == NULL ? 0 : last->again + 1;
     if (!more(r, &list, &r->cap_runs, r->n_runs, sizeof *r->runs))
         return NULL;
     r->runs = list;
     hf_seen_run *run = &r->runs[r->n_runs++];
-    *run = (hf_seen_run){
-        .run = number, .hash = hash_of(r->at->name, id, number), .seen_ms = r->now_ms};
+    *run = (hf_seen_run){.run = number,
+                         .hash = hash_of(r->at->name, id, number),
+                         .seen_ms = r->now_ms,
+                         .again = again,
+                         .changed = r->looks};
     (void)snprintf(run->queue, sizeof run->queue, "%s", r->at->name);
     (void)snprintf(run->id, sizeof run->id, "%s", id);
     return run;
@@ -154,8 +163,10 @@ static void take_told(hf_running *r, const hf_runs_entry *entry, const hf_told_r
     run->end = told->end;
     run->end_ms = told->end == HF_RUN_GOES_ON ? 0 : told->start_ms + told->ran_ms;
     run->held = run->held && told->end == HF_RUN_GOES_ON;
-    if (news)
-        tell_run(r, run);
+    if (!news)
+        return;
+    run->changed = r->looks;
+    tell_run(r, run);
 }
 
 static void on_entry(const hf_runs_entry *entry, void *arg)
@@ -173,6 +184,16 @@ static void on_entry(const hf_runs_entry *entry, void *arg)
 
 /* ---- what Redis holds ---- */
 
+/* Its worker has renewed the lease since the look before, and so was alive then. */
+static void note_renewal(hf_running *r, const hf_seen_run *run, const hf_job_info *job)
+{
+    if (run->lease_until_ms == 0 || job->due_ms - run->lease_until_ms < RENEWED_MS)
+        return;
+    hf_seen_worker *w = worker_of(r, job->holder);
+    if (w != NULL && r->before_ms > w->heard_ms)
+        w->heard_ms = r->before_ms;
+}
+
 static void on_job(const hf_job_info *job, void *arg)
 {
     hf_running *r = arg;
@@ -185,11 +206,16 @@ static void on_job(const hf_job_info *job, void *arg)
         (void)snprintf(run->type, sizeof run->type, "%s", job->type);
         (void)snprintf(run->worker, sizeof run->worker, "%s", job->holder);
     }
+    if (run->end_ms != 0 || run->has_progress != job->has_progress ||
+        run->progress != job->progress)
+        run->changed = r->looks;
     run->end_ms = 0;
     run->held = true;
     run->attempt = job->attempts + 1;
-    if (job->due_ms > 0) /* 0: the lease was found to be over */
+    if (job->due_ms > 0) { /* 0: the lease was found to be over */
+        note_renewal(r, run, job);
         run->lease_until_ms = job->due_ms;
+    }
     run->has_progress = job->has_progress;
     run->progress = job->progress;
 }
@@ -220,6 +246,7 @@ static void end_untold(hf_running *r)
         if (gone && r->now_ms - run->told_ms > UNTOLD_MS) {
             const bool over = run->lease_until_ms > 0 && run->lease_until_ms < r->now_ms;
             run->end_ms = over ? run->lease_until_ms : r->now_ms;
+            run->changed = r->looks;
             tell_run(r, run);
         }
         r->runs[n++] = *run;
@@ -260,6 +287,7 @@ static hf_err find_queues(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_
 static hf_err look_at(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_SIZE])
 {
     hf_err err;
+    r->before_ms = r->at->place.now_ms;
     do {
         err = hf_admin_runs(admin, r->at->name, &r->at->place, on_entry, r, detail);
     } while (err == HF_OK && r->at->place.more);
@@ -274,6 +302,14 @@ static hf_err look_at(hf_running *r, hf_admin *admin, char detail[HF_DETAIL_SIZE
 
 /* ---- the workers ---- */
 
+/* Their leases matter now. */
+static void mark_runs_of(hf_running *r, const char *worker)
+{
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (r->runs[i].end_ms == 0 && strcmp(r->runs[i].worker, worker) == 0)
+            r->runs[i].changed = r->looks;
+}
+
 static void on_worker(const hf_worker_info *info, void *arg)
 {
     hf_running *r = arg;
@@ -282,10 +318,28 @@ static void on_worker(const hf_worker_info *info, void *arg)
         return;
     if (info->heard_ms > w->heard_ms)
         w->heard_ms = info->heard_ms;
-    const bool news = info->silent && !w->silent && r->first_heard;
+    const bool news = info->silent && !w->silent;
+    w->listed = true;
     w->silent = info->silent;
-    if (news && r->calls->silent != NULL)
+    w->pid = info->pid;
+    memcpy(w->host, info->host, sizeof w->host);
+    if (!info->silent) { /* else they are not told */
+        w->slots = info->concurrency;
+        w->started_ms = info->started_ms;
+    }
+    if (news)
+        mark_runs_of(r, w->id);
+    if (news && r->first_heard && r->calls->silent != NULL)
         r->calls->silent(w, r->calls->arg);
+}
+
+static void forget_workers(hf_running *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].listed || r->workers[i].heard_ms > r->now_ms - KEPT_MS)
+            r->workers[n++] = r->workers[i];
+    r->n_workers = n;
 }
 
 static bool is_time(uint64_t *last_ns, uint64_t each_ms)
@@ -310,8 +364,12 @@ static hf_err read_workers(hf_running *r, hf_admin *admin, char detail[HF_DETAIL
 {
     if (!is_time(&r->workers_ns, WORKERS_EACH_MS))
         return HF_OK;
+    for (size_t i = 0; i < r->n_workers; i++)
+        r->workers[i].listed = false;
     hf_err err = hf_admin_workers(admin, on_worker, r, detail);
     r->first_heard = r->first_heard || err == HF_OK;
+    if (err == HF_OK)
+        forget_workers(r);
     return err;
 }
 
@@ -350,6 +408,7 @@ hf_err hf_running_look(hf_running *r, hf_admin *admin, const hf_running_calls *c
 {
     r->calls = calls;
     r->failed = false;
+    r->looks++;
     hf_err err = watch(r, admin, detail);
     if (err == HF_OK)
         err = find_queues(r, admin, detail);
@@ -373,6 +432,16 @@ int64_t hf_running_now_ms(const hf_running *r)
     return r->now_ms;
 }
 
+uint64_t hf_running_looks(const hf_running *r)
+{
+    return r->looks;
+}
+
+size_t hf_running_queues(const hf_running *r)
+{
+    return r->n_queues;
+}
+
 size_t hf_running_count(const hf_running *r)
 {
     return r->n_runs;
@@ -381,6 +450,16 @@ size_t hf_running_count(const hf_running *r)
 const hf_seen_run *hf_running_at(const hf_running *r, size_t i)
 {
     return &r->runs[i];
+}
+
+size_t hf_running_n_workers(const hf_running *r)
+{
+    return r->n_workers;
+}
+
+const hf_seen_worker *hf_running_worker(const hf_running *r, size_t i)
+{
+    return &r->workers[i];
 }
 
 hf_running *hf_running_new(const char *queue)

@@ -28,15 +28,23 @@ typedef struct hf_seen_run {
     int64_t seen_ms;        /* when a look first found it */
     bool has_progress;
     uint32_t progress; /* percent */
+    uint32_t again;    /* so many earlier ones of its job have this number */
+    uint64_t changed;  /* the number of the look that last found something new of it: a
+                          renewed lease is nothing new, that of a silent worker is */
     /* for running.c */
     uint64_t hash;
     int64_t told_ms;
 } hf_seen_run;
 
 typedef struct hf_seen_worker {
-    char id[HF_HOLDER_SIZE];
-    int64_t heard_ms; /* the later of its heartbeat and of what it has told */
-    bool silent;      /* its heartbeats stopped without a goodbye */
+    char id[HF_HOLDER_SIZE], host[HF_HOLDER_SIZE]; /* host "": not known */
+    int64_t pid;                                   /* 0: not known */
+    int64_t heard_ms;   /* the latest of its heartbeat, of what it has told, and of the
+                           leases that it has renewed */
+    int64_t started_ms; /* 0: not known */
+    uint32_t slots;
+    bool silent; /* its heartbeats stopped without a goodbye */
+    bool listed; /* it serves, or is silent; else it has ended */
 } hf_seen_worker;
 
 typedef struct hf_running hf_running;
@@ -63,8 +71,16 @@ HF_MUSTCHECK hf_err hf_running_look(hf_running *r, hf_admin *admin,
 hf_err hf_running_refused(const hf_running *r);
 int64_t hf_running_now_ms(const hf_running *r); /* of the last look */
 
-/* The longest run first; ended ones for 10 minutes, at most 5,000. */
+uint64_t hf_running_looks(const hf_running *r); /* the number of the last look */
+size_t hf_running_queues(const hf_running *r);  /* that it looked at */
+
+/* The longest run first; then ended ones, the last one first, for an hour, at most
+ * 5,000. */
 size_t hf_running_count(const hf_running *r);
 const hf_seen_run *hf_running_at(const hf_running *r, size_t i);
+
+/* Those that serve or are silent, and those that ended within the last hour. */
+size_t hf_running_n_workers(const hf_running *r);
+const hf_seen_worker *hf_running_worker(const hf_running *r, size_t i);
 
 #endif

@@ -7,10 +7,10 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/admin/runs.h"
 #include "cli/cli.h"
 #include "cli/out.h"
 #include "cli/stop.h"
-#include "seen/running.h"
 #include "seen/words.h"
 
 enum {
@@ -35,7 +35,7 @@ static const char *word_of(const hf_seen_run *run)
                                                           : hf_run_end_word(run->end);
 }
 
-static json_t *object_of(const hf_seen_run *run)
+json_t *hf_runs_json(const hf_seen_run *run)
 {
     return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
                      "queue", hf_out_text(run->queue), "id", hf_out_text(run->id), "type",
@@ -105,7 +105,7 @@ static int print_running(const hf_cli *cli, const hf_running *r)
             continue;
         n++;
         if (cli->json)
-            hf_out_json(stdout, object_of(run));
+            hf_out_json(stdout, hf_runs_json(run));
         else
             add_row(&table, run, hf_running_now_ms(r));
     }
@@ -147,7 +147,7 @@ static void on_run(const hf_seen_run *run, void *arg)
     const bool goes_on = run->end_ms == 0;
     char span[HF_WORDS_SIZE];
     if (cli->json) {
-        hf_out_json(stdout, object_of(run));
+        hf_out_json(stdout, hf_runs_json(run));
         return;
     }
     begin_line(goes_on ? run->start_ms : run->end_ms, word_of(run));
