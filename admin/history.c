@@ -83,6 +83,14 @@ static bool is_type(const char *type, size_t len)
     return hf_name_ok_n(type, len) || strcmp(type, HF_PAST_OTHERS) == 0;
 }
 
+static void add_buckets(hf_history_step *to, const int64_t *runs, const int64_t *waits)
+{
+    for (size_t i = 0; i < HF_HISTORY_BUCKETS; i++) {
+        to->runs[i] += runs[i];
+        to->waits[i] += waits[i];
+    }
+}
+
 static hf_err take_type(reading *r, hf_history_step *step, const char *type,
                         const char *text)
 {
@@ -95,6 +103,7 @@ static hf_err take_type(reading *r, hf_history_step *step, const char *type,
     step->done += sums.done;
     step->failed += sums.failed;
     step->dead += sums.dead;
+    add_buckets(step, sums.runs, sums.waits);
     return HF_OK;
 }
 
@@ -233,6 +242,7 @@ static void add_part(reading *r)
         to->done += from->done;
         to->failed += from->failed;
         to->dead += from->dead;
+        add_buckets(to, from->runs, from->waits);
         to->crashed += from->crashed;
         to->lost += from->lost;
         to->seen_ms = later(to->seen_ms, from->seen_ms);
@@ -321,6 +331,7 @@ static void tell(const reading *r)
             step.done = r->steps[i].done;
             step.failed = r->steps[i].failed;
             step.dead = r->steps[i].dead;
+            add_buckets(&step, r->steps[i].runs, r->steps[i].waits);
             step.crashed = r->steps[i].crashed;
             step.lost = r->steps[i].lost;
         }

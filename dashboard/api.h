@@ -4,12 +4,11 @@
 
 #include "dashboard/ask.h"
 
-/* api_queue.c: queues/Q, its why, history and jobs; stats */
+/* api_queue.c: queues/Q, its why, history and jobs */
 hf_err hf_api_queue(hf_query *ask, hf_reader *r);
 hf_err hf_api_queue_why(hf_query *ask, hf_reader *r);
 hf_err hf_api_queue_history(hf_query *ask, hf_reader *r);
 hf_err hf_api_queue_jobs(hf_query *ask, hf_reader *r);
-hf_err hf_api_queue_stats(hf_query *ask, hf_reader *r);
 
 /* api_job.c: jobs/ID, its why, logs, result and payload; running; find */
 hf_err hf_api_job(hf_query *ask, hf_reader *r);
@@ -19,6 +18,9 @@ hf_err hf_api_job_result(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_payload(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_running(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_find(hf_query *ask, hf_reader *r);
+
+/* api_stats.c */
+hf_err hf_api_stats(hf_query *ask, hf_reader *r);
 
 /* api_dead.c: dead/groups */
 hf_err hf_api_dead_groups(hf_query *ask, hf_reader *r);

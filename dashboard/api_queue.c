@@ -5,7 +5,6 @@
 #include "base/base.h"
 #include "base/id.h"
 #include "base/text.h"
-#include "cli/admin/stats.h"
 #include "cli/jobs/job_out.h"
 #include "cli/jobs/job_why.h"
 #include "cli/out.h"
@@ -284,46 +283,5 @@ hf_err hf_api_queue_jobs(hf_query *ask, hf_reader *r)
     if (err == HF_OK)
         return hf_ask_list(ask, r, l.items, next, l.looked_at);
     json_decref(l.items);
-    return err;
-}
-
-/* ---- stats ---- */
-
-typedef struct teller {
-    json_t *items;
-    const char *queue;
-} teller;
-
-static void on_type(const hf_history_type *type, void *arg)
-{
-    teller *t = arg;
-    (void)json_array_append_new(t->items, hf_stats_json(t->queue, type));
-}
-
-hf_err hf_api_queue_stats(hf_query *ask, hf_reader *r)
-{
-    bool good;
-    int64_t since_ms;
-    char **names = NULL;
-    size_t n = 0;
-    const char *only = hf_ask_name(ask, "queue", &good);
-    if (!good)
-        return HF_OK;
-    if (!hf_target_duration(&ask->target, "since", HOUR_MS, &since_ms))
-        return hf_ask_refuse(ask, 400, "invalid", "since: expected a duration as 1h");
-    teller t = {.items = json_array()};
-    const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .since_ms = since_ms,
-                                  .type = hf_ask_param(ask, "type"), .on_type = on_type,
-                                  .arg = &t};
-    hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
-    for (size_t i = 0; i < n && err == HF_OK; i++) {
-        t.queue = names[i];
-        if (only == NULL || strcmp(only, names[i]) == 0)
-            err = hf_admin_history(r->admin, names[i], &opts, NULL, r->detail);
-    }
-    free(names);
-    if (err == HF_OK)
-        return hf_ask_list(ask, r, t.items, "", n);
-    json_decref(t.items);
     return err;
 }

@@ -15,6 +15,7 @@
 enum {
     OLD_MS = 900,     /* a viewer asks each second */
     PER_SECOND = 100, /* queues that are read in a second */
+    PASTS = 5,        /* and their histories */
     LOCKS_EACH = 10,  /* looking for locks goes through the keys of Redis */
     LOCKS_MS = 200,
     QUEUES = 50 /* that the overview shows */
@@ -132,6 +133,7 @@ static void take(hf_overview *o, hf_reader *r, hf_facts *facts)
     for (size_t i = 0; i < facts->n_queues; i++)
         hf_rates_note(o->rates, &facts->queues[i].stats);
     hf_rates_tidy(o->rates);
+    hf_rates_read_some(o->rates, r->admin, PASTS * (1 + facts->n_queues / PER_SECOND));
     read_workers(o, r);
 }
 
@@ -334,14 +336,15 @@ static json_t *totals_of(const hf_overview *o)
         add_rate(&rate.done, of.done);
         add_rate(&rate.failed, of.failed);
     }
-    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I}", "ready",
-                     (json_int_t)sum.ready, "oldest_ready_ms",
+    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o}",
+                     "ready", (json_int_t)sum.ready, "oldest_ready_ms",
                      hf_out_time(sum.oldest_ready_ms), "delayed", (json_int_t)sum.delayed,
                      "running", (json_int_t)sum.running, "slots", (json_int_t)o->slots,
                      "in_per_min", hf_rate_json(rate.in), "done_per_min",
                      hf_rate_json(rate.done), "failed_per_min", hf_rate_json(rate.failed),
                      "failed_pct", hf_rate_json(hf_rate_failed_pct(&rate)), "dead",
-                     (json_int_t)sum.dead, "died_1h", (json_int_t)sum.died_hour);
+                     (json_int_t)sum.dead, "died_1h", (json_int_t)sum.died_hour, "spark",
+                     hf_rates_hour(o->rates));
 }
 
 static json_t *verdict_of(const hf_overview *o)

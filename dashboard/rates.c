@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "dashboard/hour.h"
 
 enum {
     SAMPLES = 13,
@@ -25,6 +26,7 @@ typedef struct row {
     size_t n;
     sample at[SAMPLES], last; /* the newest first; and the very last */
     uint64_t past_ns;         /* when the history was read; 0: never */
+    uint64_t round;           /* the last one that it was added in */
     hf_rate past;
     int64_t spark[MINUTES]; /* -1: not known */
 } row;
@@ -32,11 +34,16 @@ typedef struct row {
 struct hf_rates {
     row *rows; /* owned, sorted by name */
     size_t n, cap;
+    uint64_t round;     /* under way, from 1 on: each queue is added once */
+    hf_hour hour, next; /* of the round before; of the one under way */
 };
 
 hf_rates *hf_rates_new(void)
 {
-    return calloc(1, sizeof(hf_rates));
+    hf_rates *r = calloc(1, sizeof *r);
+    if (r != NULL)
+        r->round = 1;
+    return r;
 }
 
 void hf_rates_free(hf_rates *r)
@@ -123,12 +130,15 @@ void hf_rates_tidy(hf_rates *r)
 typedef struct past_reader {
     row *q;
     size_t minute;
+    hf_hour_queue hour;  /* its hour NULL: it was added in this round */
     sample before, last; /* the last two steps that were seen */
 } past_reader;
 
 static void on_step(const hf_history_step *s, void *arg)
 {
     past_reader *p = arg;
+    if (p->hour.hour != NULL)
+        hf_hour_add(&p->hour, s);
     if (p->minute < MINUTES)
         p->q->spark[p->minute] = s->seen ? s->ready : -1;
     p->minute++;
@@ -157,15 +167,36 @@ void hf_rates_read_past(hf_rates *r, hf_admin *admin, const char *queue)
     const uint64_t now = hf_boot_ns();
     if (q == NULL || (q->past_ns != 0 && now - q->past_ns < MINUTE_MS * HF_MS_NS))
         return;
-    past_reader p = {.q = q};
+    past_reader p = {.q = q, .hour.hour = q->round == r->round ? NULL : &r->next};
     const hf_history_opts opts = {HF_HISTORY_OPTS_INIT,
                                   .since_ms = (int64_t)(MINUTES - 1) * MINUTE_MS,
                                   .on_step = on_step, .arg = &p};
     q->past_ns = now;
-    if (hf_admin_history(admin, queue, &opts, NULL, NULL) != HF_OK || p.before.ms == 0 ||
-        p.last.ms - p.before.ms < LEAST_MS)
+    if (hf_admin_history(admin, queue, &opts, NULL, NULL) != HF_OK)
         return;
-    q->past = between(&p.before, &p.last);
+    if (p.hour.hour != NULL)
+        hf_hour_end(&p.hour);
+    q->round = r->round;
+    if (p.before.ms != 0 && p.last.ms - p.before.ms >= LEAST_MS)
+        q->past = between(&p.before, &p.last);
+}
+
+void hf_rates_read_some(hf_rates *r, hf_admin *admin, size_t most)
+{
+    bool whole = r->n > 0;
+    for (size_t i = 0; i < r->n; i++) {
+        row *q = &r->rows[i];
+        const uint64_t before = q->past_ns;
+        if (q->round != r->round && most > 0)
+            hf_rates_read_past(r, admin, q->queue);
+        most -= q->past_ns != before ? 1 : 0;
+        whole = whole && q->round == r->round;
+    }
+    if (!whole)
+        return;
+    r->hour = r->next;
+    r->next = (hf_hour){.last = 0};
+    r->round++;
 }
 
 /* ---- what is told ---- */
@@ -190,6 +221,11 @@ double hf_rate_failed_pct(const hf_rate *rate)
 json_t *hf_rate_json(double rate)
 {
     return rate < 0 ? json_null() : json_real((double)(int64_t)(rate * 10 + 0.5) / 10);
+}
+
+json_t *hf_rates_hour(const hf_rates *r)
+{
+    return r->hour.last == 0 ? json_null() : hf_hour_json(&r->hour);
 }
 
 json_t *hf_rates_spark(const hf_rates *r, const char *queue)

@@ -19,6 +19,8 @@ void hf_rates_tidy(hf_rates *rates);
 
 /* Reads the last hour of the queue, if that is older than a minute. */
 void hf_rates_read_past(hf_rates *rates, hf_admin *admin, const char *queue);
+/* That of at most so many queues. All of them in turn make the hour of all queues. */
+void hf_rates_read_some(hf_rates *rates, hf_admin *admin, size_t most);
 
 /* By the minute; a negative number: not known yet. */
 typedef struct hf_rate {
@@ -29,6 +31,8 @@ hf_rate hf_rates_of(const hf_rates *rates, const char *queue);
 double hf_rate_failed_pct(const hf_rate *rate);
 /* Ready jobs by the minute of the last hour, the oldest first; null: not known. */
 json_t *hf_rates_spark(const hf_rates *rates, const char *queue);
+/* The hour of all queues (hour.h); null: not known. */
+json_t *hf_rates_hour(const hf_rates *rates);
 /* A rate with one decimal; null: not known. */
 json_t *hf_rate_json(double rate);
 

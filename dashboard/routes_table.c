@@ -29,7 +29,7 @@ static const hf_route routes[] = {
     {.path = "workers", .run = hf_overview_workers, .away_is_fine = true},
     {.path = "locks", .run = hf_api_other_locks},
     {.path = "lock", .run = hf_api_other_lock},
-    {.path = "stats", .run = hf_api_queue_stats},
+    {.path = "stats", .run = hf_api_stats},
     {.path = "redis", .run = hf_api_other_redis},
     {.path = "doctor", .run = hf_checkup_get},
     {.post = true, .path = "doctor", .run = hf_checkup_look},

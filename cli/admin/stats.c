@@ -67,8 +67,7 @@ static void add_row(teller *t, const hf_history_type *type)
     add_took(&t->table, type->waits);
 }
 
-/* [[bound, n], ...], without those that are empty; the bound of the last one is null. */
-static json_t *buckets(const int64_t counts[HF_HISTORY_BUCKETS])
+json_t *hf_stats_buckets(const int64_t counts[HF_HISTORY_BUCKETS])
 {
     json_t *array = json_array();
     for (unsigned i = 0; array != NULL && i < HF_HISTORY_BUCKETS; i++) {
@@ -88,16 +87,16 @@ static double tenths(double ms)
 
 json_t *hf_stats_json(const char *queue, const hf_history_type *type)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}",
-                     "queue", queue, "type", type->type, "done", (json_int_t)type->done,
-                     "failed", (json_int_t)type->failed, "dead", (json_int_t)type->dead,
-                     "run_ms", (json_int_t)type->run_ms, "wait_ms",
-                     (json_int_t)type->wait_ms, "run_p50_ms",
-                     tenths(hf_history_percentile(type->runs, 0.5)), "run_p99_ms",
-                     tenths(hf_history_percentile(type->runs, 0.99)), "wait_p50_ms",
-                     tenths(hf_history_percentile(type->waits, 0.5)), "wait_p99_ms",
-                     tenths(hf_history_percentile(type->waits, 0.99)), "runs",
-                     buckets(type->runs), "waits", buckets(type->waits));
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "queue",
+        queue, "type", type->type, "done", (json_int_t)type->done, "failed",
+        (json_int_t)type->failed, "dead", (json_int_t)type->dead, "run_ms",
+        (json_int_t)type->run_ms, "wait_ms", (json_int_t)type->wait_ms, "run_p50_ms",
+        tenths(hf_history_percentile(type->runs, 0.5)), "run_p99_ms",
+        tenths(hf_history_percentile(type->runs, 0.99)), "wait_p50_ms",
+        tenths(hf_history_percentile(type->waits, 0.5)), "wait_p99_ms",
+        tenths(hf_history_percentile(type->waits, 0.99)), "runs",
+        hf_stats_buckets(type->runs), "waits", hf_stats_buckets(type->waits));
 }
 
 static void on_type(const hf_history_type *type, void *arg)

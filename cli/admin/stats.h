@@ -8,5 +8,7 @@
 
 /* NULL: out of memory. */
 json_t *hf_stats_json(const char *queue, const hf_history_type *type);
+/* [[bound, n], ...], without those that are empty; the bound of the last one is null. */
+json_t *hf_stats_buckets(const int64_t counts[HF_HISTORY_BUCKETS]);
 
 #endif

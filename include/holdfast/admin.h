@@ -626,6 +626,8 @@ typedef struct hf_history_step {
                                                                     hf_queue_stats */
     int64_t crashed, lost; /* of all types, in this step, also where it was not seen: runs
                               that crashed, and verdicts that came too late */
+    int64_t runs[HF_HISTORY_BUCKETS], waits[HF_HISTORY_BUCKETS]; /* of the attempts that
+                              ended, as those of hf_history_type */
 } hf_history_step;
 typedef void (*hf_history_step_cb)(const hf_history_step *step, void *arg);
 

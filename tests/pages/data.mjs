@@ -245,12 +245,25 @@ export class World {
         failed_pct: wrong.length ? 1.3 : 0,
         dead: sum("dead") - this.retried.size * 201,
         died_1h: sum("died_1h"),
+        spark: this.size === 0 ? null : this.sparkOfAll(),
       },
       queues: this.queues.slice(0, 50).map((q) => this.queueOf(q)),
       n_queues: this.queues.length,
       workers: this.workers,
       n_schedules: this.schedules().length,
       n_locks: this.locks().length,
+    };
+  }
+
+  sparkOfAll() {
+    const of = (f) => Array.from({ length: 60 }, (_, m) => (m === 7 ? null : f(m)));
+    return {
+      ready: of((m) => 300 + 40 * (m % 9)),
+      oldest_ms: of((m) => 7000 * m),
+      running: of((m) => 50 + (m % 7)),
+      done: of((m) => 4800 + 13 * (m % 11)),
+      failed: of((m) => 60 + (m % 5)),
+      dead: of((m) => (m % 17 === 0 ? 3 : 0)),
     };
   }
 
@@ -510,7 +523,7 @@ export class World {
   }
 
   stats() {
-    if (this.size === 0) return { items: [], columns: [] };
+    if (this.size === 0) return { items: [], step_ms: MINUTE, columns: [] };
     const bounds = Array.from({ length: 45 }, (_, i) => Math.SQRT2 ** i);
     const spread = (center) =>
       bounds.map((b, i) => [b, Math.round(400 * Math.exp(-((i - center) ** 2) / 18))]).filter(([, n]) => n > 0);
@@ -528,6 +541,7 @@ export class World {
     });
     return {
       items: TYPES.slice(0, this.name === "one" ? 1 : 5).map(item),
+      step_ms: MINUTE,
       columns: Array.from({ length: 60 }, (_, m) => ({
         t_ms: Math.floor(this.now / MINUTE - 59 + m) * MINUTE,
         runs: m === 12 ? [] : spread(17),

@@ -92,25 +92,15 @@ export function figures(list) {
   );
 }
 
-// Ready jobs of all queues, minute by minute, from what the rows have.
-function readySpark(queues) {
-  const known = queues.map((q) => q.spark).filter((values) => values?.length);
-  if (known.length === 0) return null;
-  return known[0].map((_, i) =>
-    known.reduce((sum, v) => (v[i] === null || v[i] === undefined ? sum : (sum ?? 0) + v[i]), null),
-  );
-}
-
 function totals(o) {
   const t = o.totals;
   const late = o.wrong.some((w) => w.rule === "late" || w.rule === "grows");
-  const ready = o.queues.length < 50 ? readySpark(o.queues) : null;
   return figures([
     {
       name: "Ready to run",
       value: count(t.ready),
       kind: late ? "warn" : "",
-      spark: t.spark?.ready ?? ready,
+      spark: t.spark?.ready,
       said: "ready jobs in the last hour",
     },
     {

@@ -1,0 +1,107 @@
+/* api_stats.c - how long jobs waited and ran: by type, and by the minute of all types. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/admin/stats.h"
+#include "dashboard/api.h"
+
+enum { HOUR_MS = 3600000, COLUMNS = 320 /* more than a history has steps */ };
+
+typedef struct column {
+    int64_t begin_ms;
+    int64_t runs[HF_HISTORY_BUCKETS], waits[HF_HISTORY_BUCKETS];
+} column;
+
+typedef struct teller {
+    json_t *items;
+    const char *queue;
+    column *columns; /* owned: those of all queues, in order */
+    size_t n;
+} teller;
+
+static void on_type(const hf_history_type *type, void *arg)
+{
+    teller *t = arg;
+    (void)json_array_append_new(t->items, hf_stats_json(t->queue, type));
+}
+
+/* The steps of all queues begin alike; while they are read a new one may begin. NULL:
+ * there is no room. */
+static column *column_at(teller *t, int64_t begin_ms)
+{
+    size_t i = t->n;
+    while (i > 0 && t->columns[i - 1].begin_ms > begin_ms)
+        i--;
+    if (i > 0 && t->columns[i - 1].begin_ms == begin_ms)
+        return &t->columns[i - 1];
+    if (t->n == COLUMNS)
+        return NULL;
+    memmove(&t->columns[i + 1], &t->columns[i], (t->n - i) * sizeof *t->columns);
+    t->columns[i] = (column){.begin_ms = begin_ms};
+    t->n++;
+    return &t->columns[i];
+}
+
+static void on_step(const hf_history_step *step, void *arg)
+{
+    column *to = column_at(arg, step->begin_ms);
+    for (size_t i = 0; to != NULL && i < HF_HISTORY_BUCKETS; i++) {
+        to->runs[i] += step->runs[i];
+        to->waits[i] += step->waits[i];
+    }
+}
+
+static json_t *column_objects(const teller *t)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < t->n && list != NULL; i++) {
+        const column *c = &t->columns[i];
+        (void)json_array_append_new(list, json_pack("{s:I, s:o, s:o}", "t_ms",
+                                                    (json_int_t)c->begin_ms, "runs",
+                                                    hf_stats_buckets(c->runs), "waits",
+                                                    hf_stats_buckets(c->waits)));
+    }
+    return list;
+}
+
+static hf_err read_queues(teller *t, hf_reader *r, const char *only,
+                          const hf_history_opts *opts, hf_history_span *span)
+{
+    char **names = NULL;
+    size_t n = 0;
+    hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
+    for (size_t i = 0; i < n && err == HF_OK; i++) {
+        t->queue = names[i];
+        if (only == NULL || strcmp(only, names[i]) == 0)
+            err = hf_admin_history(r->admin, names[i], opts, span, r->detail);
+    }
+    free(names);
+    return err;
+}
+
+hf_err hf_api_stats(hf_query *ask, hf_reader *r)
+{
+    bool good;
+    int64_t since_ms;
+    hf_history_span span = {HF_HISTORY_SPAN_INIT};
+    const char *only = hf_ask_name(ask, "queue", &good);
+    if (!good)
+        return HF_OK;
+    if (!hf_target_duration(&ask->target, "since", HOUR_MS, &since_ms))
+        return hf_ask_refuse(ask, 400, "invalid", "since: expected a duration as 1h");
+    teller t = {.items = json_array(), .columns = calloc(COLUMNS, sizeof *t.columns)};
+    const hf_history_opts opts = {
+        HF_HISTORY_OPTS_INIT, .since_ms = since_ms, .type = hf_ask_param(ask, "type"),
+        .on_type = on_type,   .on_step = on_step,   .arg = &t};
+    hf_err err = t.columns == NULL ? HF_NOMEM : read_queues(&t, r, only, &opts, &span);
+    if (err == HF_OK)
+        err = hf_ask_give(ask, r,
+                          json_pack("{s:O, s:n, s:I, s:I, s:o}", "items", t.items, "next",
+                                    "looked_at", (json_int_t)json_array_size(t.items),
+                                    "step_ms", (json_int_t)span.length_ms, "columns",
+                                    column_objects(&t)),
+                          0);
+    free(t.columns);
+    json_decref(t.items);
+    return err;
+}
