@@ -71,7 +71,8 @@ static void topic_leave(topic *t)
 /* FNV-1a of a text, without the numbers that always change. */
 static uint64_t print_of(const char *text)
 {
-    static const char *const clocks[] = {"\"now_ms\":", "\"age_ms\":"};
+    static const char *const clocks[] = {
+        "\"now_ms\":", "\"age_ms\":", "\"look\":", "\"from_look\":"};
     uint64_t print = UINT64_C(14695981039346656037);
     for (; *text != '\0'; text++) {
         for (size_t i = 0; i < HF_COUNT(clocks) && *text == '"'; i++) {

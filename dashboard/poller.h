@@ -14,6 +14,7 @@
 typedef struct hf_poller hf_poller;
 typedef struct hf_overview hf_overview;
 typedef struct hf_checkup hf_checkup;
+typedef struct hf_timeline hf_timeline;
 
 enum { HF_POLLER_TASKS = 200, HF_POLLER_REQUESTS = 12 };
 
@@ -40,6 +41,8 @@ typedef struct hf_reader {
     void (*free_overview)(hf_overview *overview);
     hf_checkup *checkup; /* owned: checkup.h; the same */
     void (*free_checkup)(hf_checkup *checkup);
+    hf_timeline *timeline; /* owned: timeline.h; the same */
+    void (*free_timeline)(hf_timeline *timeline);
     char detail[HF_DETAIL_SIZE];
 } hf_reader;
 

@@ -13,6 +13,7 @@
 #include "dashboard/assets.h"
 #include "dashboard/events.h"
 #include "dashboard/routes_table.h"
+#include "dashboard/timeline.h"
 
 enum { COOKIE = 512 };
 
@@ -252,6 +253,7 @@ static void on_change(visit *v, const hf_route *route)
 }
 
 static const hf_topic_kind topic_kinds[] = {{"overview", false, hf_overview_get},
+                                            {"runs", false, hf_timeline_news},
                                             {"queue", true, hf_api_queue},
                                             {"job", true, hf_api_job},
                                             {NULL, false, NULL}};

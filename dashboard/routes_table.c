@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "dashboard/checkup.h"
 #include "dashboard/metrics.h"
+#include "dashboard/timeline.h"
 
 enum { BELOW = 2 /* segments of "api/v1" */ };
 
@@ -24,6 +25,7 @@ static const hf_route routes[] = {
     {.path = "jobs/*/result", .run = hf_api_job_result},
     {.path = "jobs/*/payload", .run = hf_api_job_payload},
     {.path = "running", .run = hf_api_job_running},
+    {.path = "runs", .run = hf_timeline_get},
     {.path = "dead/groups", .run = hf_api_dead_groups},
     {.path = "schedules", .run = hf_api_other_schedules},
     {.path = "workers", .run = hf_overview_workers, .away_is_fine = true},

@@ -109,6 +109,11 @@ export class World {
     }));
   }
 
+  // A worker of an older version tells nothing of its runs.
+  get untold() {
+    return this.workers.find((w) => w.version === "0.1.0")?.id;
+  }
+
   makeRuns() {
     const { random } = this;
     const list = [];
@@ -128,11 +133,14 @@ export class World {
             slot,
             start_ms: Math.round(t),
             end_ms: null,
-            outcome: "running",
+            again: 0,
+            attempt: 1,
+            outcome: "runs",
             lease_until_ms: this.now + 8000,
             progress: null,
           };
-          if (gone && end > gone) list.push({ ...run, lease_until_ms: gone + 9000 });
+          if (gone && end > gone)
+            list.push({ ...run, end_ms: gone + 9000, outcome: "gone", lease_until_ms: gone + 9000 });
           else if (end > this.now) list.push({ ...run, progress: slot % 2 ? 62 : null });
           else list.push({ ...run, end_ms: Math.round(end), outcome: random.next() < 0.07 ? "failed" : "done" });
           if (gone && end > gone) {
@@ -140,6 +148,7 @@ export class World {
             list.push({
               ...run,
               run: 2,
+              attempt: 1,
               worker: other.id,
               slot: 5 + slot,
               start_ms: gone + 9200,

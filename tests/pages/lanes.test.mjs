@@ -1,7 +1,7 @@
 // From runs to the rows of the timeline, and from counts to percentiles.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MOST_BARS, board, boardText, kindOf, mergeRuns } from "../../dashboard/pages/js/lanes.js";
+import { MOST_BARS, board, boardText, kindOf, mergeRuns, missedRuns, withUntold } from "../../dashboard/pages/js/lanes.js";
 import { ROWS, percentile, rowOf, rows, sum } from "../../dashboard/pages/js/histogram.js";
 
 const A = "web1-1-a";
@@ -30,10 +30,15 @@ test("a run that ended replaces itself as it ran", () => {
     workers,
     runs: [run("x", 1000, null), run("y", 2000, null)],
     short: [{ worker: A, t_ms: 1000, ok: 3, failed: 0 }],
+    look: 7,
+    cut: 1,
   };
   const fresh = {
     now_ms: 9000,
-    workers: [],
+    look: 8,
+    from_look: 5,
+    cut: 2,
+    workers,
     runs: [run("x", 1000, 8000)],
     short: [{ worker: A, t_ms: 1000, ok: 4, failed: 1 }],
   };
@@ -46,13 +51,67 @@ test("a run that ended replaces itself as it ran", () => {
     ],
   );
   assert.deepEqual(both.short, fresh.short);
-  assert.equal(both.workers, workers);
+  assert.equal(both.cut, 3);
+  assert.equal(mergeRuns(both, fresh).cut, 3);
+});
+
+test("an event that is too late makes the page ask for all, and goes on from what it knew", () => {
+  const old = { look: 7, cut: 0, workers, runs: [], short: [] };
+  const late = { ...old, look: 20, from_look: 15 };
+  assert.ok(missedRuns(old, late));
+  assert.ok(missedRuns(old, { ...old, look: 3, from_look: 1 })); // another process
+  assert.ok(!missedRuns(old, { ...late, from_look: 8 }));
+  assert.ok(!missedRuns(old, { ...old, look: 3, from_look: 0, from_ms: 0 }));
+  assert.equal(mergeRuns(old, late).look, 7);
+});
+
+test("a whole answer replaces what went on, and what was counted in its time", () => {
+  const old = {
+    look: 7,
+    cut: 5,
+    workers,
+    runs: [run("x", 1000, null), run("y", 2000, 4000)],
+    short: [
+      { worker: A, t_ms: 1000, ok: 3, failed: 0 },
+      { worker: A, t_ms: 6000, ok: 9, failed: 0 },
+    ],
+  };
+  const whole = { ...old, now_ms: 9000, from_ms: 5000, look: 2, from_look: 0, cut: 0, runs: [], short: [] };
+  const both = mergeRuns(old, whole);
+  assert.deepEqual([both.look, both.cut], [2, 0]);
+  assert.deepEqual(
+    both.runs.map((r) => r.id),
+    ["y"],
+  );
+  assert.deepEqual(both.short, [old.short[0]]);
+});
+
+test("a job whose worker does not tell is drawn while it runs", () => {
+  const job = { queue: "q", holder: A, attempts: 1, crashes: 1, lease_remaining_ms: 5000 };
+  const list = {
+    now_ms: 9000,
+    items: [
+      { ...job, id: "told", started_ms: 1000 },
+      { ...job, id: "old", started_ms: 1000 },
+      { ...job, id: "short", started_ms: 8000 },
+    ],
+  };
+  const data = { workers, runs: [run("told", 1000, null, { queue: "q" })], short: [] };
+  const both = withUntold(data, list);
+  assert.equal(both.untold, 1);
+  assert.deepEqual(
+    both.runs.map((r) => [r.id, r.run, r.slot, r.lease_until_ms]),
+    [
+      ["told", 1, 0, 999999],
+      ["old", 3, null, 14000],
+    ],
+  );
 });
 
 test("what ended more than an hour ago is forgotten", () => {
   const hour = 3600000;
-  const old = { workers, runs: [run("x", 0, 1000)], short: [{ worker: A, t_ms: 0, ok: 1, failed: 0 }] };
-  const both = mergeRuns(old, { now_ms: hour + 2000, workers, runs: [], short: [] });
+  const old = { workers, look: 1, runs: [run("x", 0, 1000)], short: [{ worker: A, t_ms: 0, ok: 1, failed: 0 }] };
+  const both = mergeRuns(old, { now_ms: hour + 2000, look: 2, from_look: 1, workers, runs: [], short: [] });
   assert.deepEqual([both.runs, both.short], [[], []]);
 });
 
@@ -63,6 +122,11 @@ test("a run of a silent worker ends when it was last heard, and waits for its le
     [row.gone, row.lanes[0][0].kind, row.lanes[0][0].end, row.lanes[0][0].lease],
     [50000, "killed", 50000, 59000],
   );
+  const over = { ...killed, outcome: "gone", end_ms: 59000 };
+  const [, later] = board({ workers, runs: [over], short: [] }, view);
+  assert.deepEqual([later.lanes[0][0].end, later.lanes[0][0].lease], [50000, 59000]);
+  const [alive] = board({ workers, runs: [{ ...over, worker: A }], short: [] }, view);
+  assert.deepEqual([alive.lanes[0][0].end, alive.lanes[0][0].lease], [59000, null]);
   assert.equal(kindOf(run("x", 1, 2, { outcome: "crashed" }), null), "killed");
   assert.equal(kindOf(run("x", 1, 2, { outcome: "cancelled" }), null), "ended");
   assert.match(
@@ -98,6 +162,13 @@ test("what is too narrow for a bar, or one too many, counts in the strip", () =>
     full.short.reduce((n, s) => n + s.ok, 0),
     5,
   );
+});
+
+test("a worker that has ended has a row while its runs are in the window", () => {
+  const ended = [{ id: A, host: "web1", pid: 1, gone_ms: null, ended_ms: 60000 }];
+  const runs = [run("a", 10000, 20000)];
+  assert.equal(board({ workers: ended, runs, short: [] }, view).length, 1);
+  assert.equal(board({ workers: ended, runs, short: [] }, { ...view, from: 30000 }).length, 0);
 });
 
 test("a run outside of the window is no bar", () => {

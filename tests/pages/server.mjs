@@ -19,7 +19,7 @@ export class Server {
     this.world = new World(name, Date.now());
     this.world.changes = changes;
     this.away = name === "away";
-    this.bare = false; // as a server that tells no runs
+    this.looks = 1;
     this.awaySince = Date.now() - 14000;
     this.posts = []; // what was changed: [path, body, headers]
     this.sent = 0; // bytes of bodies
@@ -40,6 +40,7 @@ export class Server {
 
   tick() {
     if (!this.away) this.world.now = Date.now();
+    this.looks++;
     for (const stream of this.streams) this.push(stream);
   }
 
@@ -113,7 +114,7 @@ export class Server {
     const simple = {
       about: () => world.about(),
       overview: () => world.overview(),
-      runs: () => (this.bare ? null : this.runs()),
+      runs: () => ({ ...this.runs(), from_ms: world.now - Number(query.get("since_ms")) }),
       running: () => list(world.running()),
       workers: () => list(world.workers),
       schedules: () => list(world.schedules()),
@@ -131,9 +132,12 @@ export class Server {
       host: w.host,
       pid: w.pid,
       slots: w.concurrency,
+      started_ms: w.started_ms,
       gone_ms: w.state === "silent" ? w.heard_ms : null,
+      ended_ms: null,
     }));
-    return { workers, runs: world.runs, short: world.short(), cut: 0 };
+    const runs = world.runs.filter((run) => run.worker !== world.untold);
+    return { workers, runs, short: world.short(), cut: 0, look: this.looks, from_look: 0, watched: true };
   }
   readQueue(name, what, query) {
     const q = this.world.queue(name);
@@ -199,7 +203,7 @@ export class Server {
     for (const topic of topics) {
       const [kind, ...name] = topic.split(":");
       if (kind === "overview") send("overview", this.world.overview());
-      if (kind === "runs" && !this.bare) send("runs", { ...this.runs(), runs: [], short: [] });
+      if (kind === "runs") send("runs", { ...this.runs(), from_look: this.looks - 5, runs: [], short: [] });
       if (kind === "queue") send("queue", this.world.queueWhole(name.join(":")) ?? {});
       if (kind === "job" && name[0] !== "absent") send("job", this.readJob(name.join(":"), null, "reports"));
     }

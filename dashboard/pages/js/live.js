@@ -16,6 +16,7 @@ const OLD_MS = 5000; // data that Redis has not confirmed for so long are not li
 //   topic    of events that bring the same
 //   every    ms between two requests where no event brings it; 0: once
 //   merge    (old, new) => data; without it, the new replaces the old
+//   missed   (old, new) => whether an event has too little to go on with: then it is asked for
 export class Live {
   constructor(tell) {
     this.tell = tell; // called after each change; true: what was missing came
@@ -134,6 +135,8 @@ export class Live {
     const first = !this.data[name];
     const age = body.age_ms ?? 0;
     if (body.now_ms) clock.ahead = body.now_ms - Date.now();
+    if (!first && part.missed?.(this.data[name], body) && performance.now() - this.asked[name] >= ASK_MS)
+      void this.ask(name, part);
     this.data[name] = part.merge && this.data[name] ? part.merge(this.data[name], body) : body;
     this.came[name] = { at: performance.now(), age };
     delete this.errors[name];

@@ -2,7 +2,7 @@
 import { ApiError, address, get } from "./api.js";
 import { h, mark, s, say } from "./dom.js";
 import { clock, count, hms, span, zoneName } from "./format.js";
-import { mergeRuns } from "./lanes.js";
+import { mergeRuns, missedRuns } from "./lanes.js";
 import { Live } from "./live.js";
 import { morph } from "./morph.js";
 import { repaint } from "./timeline.js";
@@ -79,7 +79,13 @@ const at = {
   get about() {
     return live.data.about ?? {};
   },
-  mergeRuns,
+  // The part of a page that has the runs of the last `ms`.
+  runs: (ms) => ({
+    path: address(["runs"], { since_ms: ms }),
+    topic: "runs",
+    merge: mergeRuns,
+    missed: missedRuns,
+  }),
   api: address,
   filter: (...names) => Object.fromEntries(names.map((name) => [name, at.params.get(name)])),
   go: (path) => go(path),

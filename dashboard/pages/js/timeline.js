@@ -160,8 +160,8 @@ class Picture {
     const how =
       bar.kind === "run"
         ? `runs for ${span(clock.now() - bar.start)}` + (bar.progress ? `, ${bar.progress} %` : "")
-        : bar.kind === "killed"
-          ? `its worker was last heard ${hms(bar.end)}`
+        : bar.kind === "killed" && bar.lease
+          ? `its worker was last heard ${hms(bar.end)}, its lease ends ${hms(bar.lease)}`
           : `${span(bar.end - bar.start)}, ${bar.outcome}`;
     return plain(`${bar.id}\n${bar.type}, run ${bar.run}\n${w.host} pid ${w.pid}\n${how}`);
   }

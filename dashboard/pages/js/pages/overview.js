@@ -320,7 +320,7 @@ function workerList(at) {
     ["ended", "ended"],
     ["running", "runs"],
     ["failed", "failed"],
-    ["killed", "its worker is silent"],
+    ["killed", "its worker died"],
     ["leasebar", "waits for the lease to end"],
   ];
   return section(
@@ -337,7 +337,7 @@ function workerList(at) {
 
 export const overview = {
   parts: (at) => ({
-    runs: { path: "runs?since_ms=" + WINDOW_MS, topic: "runs", merge: at.mergeRuns },
+    runs: at.runs(WINDOW_MS),
     ...(["match", "sort", "after"].some((name) => at.params.get(name)) && {
       queues: { path: at.api(["queues"], at.filter("match", "sort", "after")), every: 2000 },
     }),

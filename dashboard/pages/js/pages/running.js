@@ -18,7 +18,7 @@ import {
 } from "../dom.js";
 import { gauge, legend } from "../charts.js";
 import { changeButton } from "../change.js";
-import { board, boardText } from "../lanes.js";
+import { board, boardText, withUntold } from "../lanes.js";
 import { listPager, missing, room } from "../page.js";
 import { timeline } from "../timeline.js";
 
@@ -28,6 +28,11 @@ const WINDOWS = [
   ["10", "10 min"],
   ["60", "1 h"],
 ];
+
+const minutesOf = (at) => {
+  const asked = at.params.get("minutes");
+  return WINDOWS.some(([m]) => m === asked) ? Number(asked) : innerWidth < 700 ? 1 : 2;
+};
 
 export const cancelButton = (at, j, small) =>
   changeButton(
@@ -49,23 +54,12 @@ export const cancelButton = (at, j, small) =>
     { "aria-label": "Cancel job " + j.id },
   );
 
-// Where the server tells no runs: what runs now, without what ended.
-function runsOf(at) {
-  if (at.data.runs || !at.errors.runs || !at.data.running || !at.data.overview) return at.data.runs;
-  const runs = at.data.running.items.map((j) => ({
-    ...j,
-    run: j.attempts + j.crashes + 1,
-    worker: j.holder,
-    start_ms: j.started_ms ?? at.data.running.now_ms,
-    end_ms: null,
-  }));
-  const workers = at.data.overview.workers.map((w) => ({ ...w, gone_ms: w.state === "silent" ? w.heard_ms : null }));
-  return { workers, runs, short: [], cut: 0, now: true };
-}
+const untoldText = (n) =>
+  `${several(n, "job")} ${n === 1 ? "runs" : "run"} on a worker that has not told of it yet, or is of an older version.`;
 
 function picture(at, minutes) {
-  const runs = runsOf(at);
-  if (!runs) return missing(at, "runs");
+  if (!at.data.runs) return missing(at, "runs");
+  const runs = at.data.running ? withUntold(at.data.runs, at.data.running) : at.data.runs;
   if (runs.workers.length === 0) return empty("No worker runs.", "holdfast worker run -q mail -- ./handler");
   const width = room();
   const to = clock.now();
@@ -86,10 +80,10 @@ function picture(at, minutes) {
     h(
       "p",
       { class: "soft" },
-      runs.now
-        ? "Only what runs now is known: what ended is not told."
-        : "Runs shorter than 2 s are the columns below each worker.",
+      "Runs shorter than 2 s are the columns below each worker.",
       runs.cut > 0 && ` ${several(runs.cut, "run")} more were not sent.`,
+      !runs.watched && " The dashboard may not ask workers to tell of their runs: what ends is not seen.",
+      runs.watched && runs.untold > 0 && ` ${untoldText(runs.untold)}`,
     ),
   );
 }
@@ -129,16 +123,12 @@ function row(at, j) {
 
 export const running = {
   parts: (at) => ({
-    runs: {
-      path: at.api(["runs"], { since_ms: Number(at.params.get("minutes") ?? 2) * 60000 }),
-      topic: "runs",
-      merge: at.mergeRuns,
-    },
+    runs: at.runs(minutesOf(at) * 60000),
     running: { path: at.api(["running"], at.filter("queue", "after")), every: 1000 },
   }),
   view(at) {
     const list = at.data.running;
-    const minutes = Number(at.params.get("minutes") ?? (innerWidth < 700 ? 1 : 2));
+    const minutes = minutesOf(at);
     const names = at.data.overview?.queues.map((q) => q.queue) ?? [];
     const queue = at.params.get("queue") ?? "";
     const queues = [["", "all queues"], ...[...new Set([...names, queue])].filter(Boolean).map((q) => [q, q])];
@@ -151,7 +141,7 @@ export const running = {
       `${several(at.data.overview.totals.running, "job")} on ${several(at.data.overview.workers.filter((w) => w.state !== "silent").length, "worker")}`;
     return {
       title: "Running now",
-      cli: ["holdfast job list --state running", "holdfast job cancel ID --wait"],
+      cli: ["holdfast runs --follow", "holdfast job list --state running", "holdfast job cancel ID --wait"],
       content: [
         head(
           "Running now",
@@ -169,7 +159,7 @@ export const running = {
               ["running", "runs"],
               ["failed", "failed"],
               ["deadrun", "dead"],
-              ["killed", "its worker is silent"],
+              ["killed", "its worker or process died"],
               ["leasebar", "waits until the lease ends"],
               ["killline", "last heard"],
             ]),
