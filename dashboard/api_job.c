@@ -9,6 +9,7 @@
 #include "cli/jobs/job_out.h"
 #include "cli/out.h"
 #include "dashboard/api.h"
+#include "dashboard/job_runs.h"
 #include "dashboard/overview.h"
 #include "dashboard/reasons.h"
 
@@ -35,38 +36,10 @@ static bool place_of(hf_query *ask, job_place *out)
 
 /* ---- jobs/ID ---- */
 
-/* Its runs that are known: those that failed, and the one that goes on. */
-static json_t *runs_of(const hf_reader *r, const hf_job_info *job)
-{
-    json_t *list = json_array();
-    hf_job_info copy = *job;
-    const hf_job_why why = {HF_JOB_WHY_INIT, .job = &copy, .now_ms = hf_reader_now_ms(r)};
-    for (size_t i = 0; i < job->n_history && list != NULL; i++) {
-        const hf_job_attempt *a = &job->history[i];
-        (void)json_array_append_new(
-            list, json_pack("{s:I, s:I, s:s, s:o, s:o}", "start_ms",
-                            (json_int_t)(a->ended_ms - a->ran_ms), "end_ms",
-                            (json_int_t)a->ended_ms, "outcome", "failed", "worker",
-                            hf_out_text(a->worker), "error", hf_out_text(a->error)));
-    }
-    if (job->state == HF_STATE_RUNNING)
-        (void)json_array_append_new(
-            list, json_pack("{s:o, s:n, s:s, s:o, s:n}", "start_ms",
-                            hf_out_time(hf_why_held_since(&why)), "end_ms", "outcome",
-                            "running", "worker", hf_out_text(job->holder), "error"));
-    else if (job->state == HF_STATE_DONE)
-        (void)json_array_append_new(
-            list, json_pack("{s:I, s:I, s:s, s:o, s:n}", "start_ms",
-                            (json_int_t)(job->due_ms - job->ran_ms), "end_ms",
-                            (json_int_t)job->due_ms, "outcome", "done", "worker",
-                            hf_out_text(job->done_by), "error"));
-    return list;
-}
-
 static json_t *whole_job(const hf_reader *r, const hf_job_info *job)
 {
     json_t *object = hf_job_json(job);
-    (void)json_object_set_new(object, "runs", runs_of(r, job));
+    (void)json_object_set_new(object, "runs", hf_job_runs_json(r, job));
     (void)json_object_set_new(object, "scheduled_ms", hf_out_time(job->scheduled_ms));
     (void)json_object_set_new(object, "reason",
                               job->reason[0] == '\0' ? json_null()

@@ -29,6 +29,7 @@ const SHOWN_BYTES = 65536;
 const ALL_BYTES = 2 ** 31 - 1;
 const MARK = {
   crashed: "crashed",
+  gone: "crashed",
   failed: "failed",
   lost: "failed",
   running: "running",
@@ -36,13 +37,14 @@ const MARK = {
   dead: "dead",
   cancelled: "dead",
 };
-const KIND = { crashed: "killed", failed: "failed", lost: "failed", running: "running", dead: "deadrun" };
+const KIND = { crashed: "killed", gone: "killed", failed: "failed", lost: "failed", running: "running", dead: "deadrun" };
 
 // ---- its life ----
-// Runs as charts.js draws them: those of which the record of the job tells.
+// Runs as charts.js draws them: those that are known.
 const runsOf = (j) =>
   j.runs.map((r, i) => ({
     n: r.run ?? i + 1,
+    name: r.run ? `run ${r.run}` : r.attempt ? `attempt ${r.attempt}` : "a run",
     start: r.start_ms,
     end: r.end_ms,
     lease: r.lease_until_ms ?? null,
@@ -55,7 +57,7 @@ function lifeOf(j) {
   const runs = runsOf(j).map((r) => ({ ...r, kind: KIND[r.outcome] ?? "ended" }));
   const over = j.state === "dead" || j.state === "done";
   const to = over ? Math.max(j.due_ms ?? 0, ...runs.map((r) => r.end ?? 0)) : clock.now();
-  const said = runs.map((r) => `run ${r.n} ${r.outcome}${r.end ? ` after ${span(r.end - r.start)}` : ""}`).join(", ");
+  const said = runs.map((r) => `${r.name} ${r.outcome}${r.end ? ` after ${span(r.end - r.start)}` : ""}`).join(", ");
   const picture =
     j.created_ms &&
     to > j.created_ms &&
@@ -70,8 +72,8 @@ function lifeOf(j) {
   const row = (r) =>
     h(
       "tr",
-      { "data-key": String(r.n) },
-      h("th", { scope: "row" }, `run ${r.n}`),
+      { "data-key": `${r.start} ${r.worker}` },
+      h("th", { scope: "row" }, r.name),
       cell("outcome", h("span", { class: "state" }, mark(MARK[r.outcome] ?? "note"), r.outcome)),
       cell("worker", holderText(r.worker)),
       cell("began", when(r.start)),
@@ -354,7 +356,7 @@ export const job = {
     const crumb = j && h("p", { class: "crumb" }, queueLink(j.queue), " / ", j.type);
     const heading = h("div", {}, crumb, h("h1", { class: "mono" }, id));
     if (!j) return { title: id, cli, content: [h("div", { class: "head" }, heading), missing(at, "job")] };
-    const run = j.runs.length;
+    const run = j.state === "running" ? j.attempts + j.crashes + 1 : j.runs.length;
     const counts =
       run > 0 &&
       `run ${run}, ${j.state === "running" ? "attempt" : "failed attempts"} ${j.attempts + (j.state === "running" ? 1 : 0)}${j.max_attempts ? ` of ${j.max_attempts}` : ""}`;
