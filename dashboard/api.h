@@ -14,6 +14,7 @@ hf_err hf_api_queue_jobs(hf_query *ask, hf_reader *r);
 hf_err hf_api_job(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_why(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_logs(hf_query *ask, hf_reader *r);
+hf_err hf_api_job_log_news(hf_query *ask, hf_reader *r); /* a topic */
 hf_err hf_api_job_result(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_payload(hf_query *ask, hf_reader *r);
 hf_err hf_api_job_running(hf_query *ask, hf_reader *r);

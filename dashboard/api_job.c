@@ -13,7 +13,12 @@
 #include "dashboard/overview.h"
 #include "dashboard/reasons.h"
 
-enum { LOGS_MAX = 256 * 1024, PAYLOAD_MAX = 64 * 1024, RUNNING = 200 };
+enum {
+    LOGS_MAX = 256 * 1024,
+    LOG_EVENT_MAX = 24 * 1024,
+    PAYLOAD_MAX = 64 * 1024,
+    RUNNING = 200
+};
 
 static const char bytes_type[] = "application/octet-stream";
 
@@ -131,30 +136,86 @@ static void on_part(const hf_log_part *part, void *arg)
     (void)json_array_append_new(l->items, object);
 }
 
-hf_err hf_api_job_logs(hf_query *ask, hf_reader *r)
+static hf_err read_logs(hf_query *ask, hf_reader *r, hf_log_place *place, json_t **items)
 {
     job_place at;
+    log_reader l = {.items = json_array()};
+    hf_err err = place_of(ask, &at) ? hf_admin_logs(r->admin, at.queue, at.id, place,
+                                                    on_part, &l, r->detail)
+                                    : HF_INVALID;
+    *items = l.items;
+    return err;
+}
+
+static json_t *logs_object(json_t *items, const hf_log_place *place)
+{
+    return json_pack("{s:O, s:I, s:I, s:b}", "items", items, "fence",
+                     (json_int_t)place->fence, "from", (json_int_t)place->bytes, "ended",
+                     (int)place->ended);
+}
+
+hf_err hf_api_job_logs(hf_query *ask, hf_reader *r)
+{
     int64_t fence, from;
-    log_reader l = {.items = NULL};
+    json_t *items;
     hf_log_place place = {HF_LOG_PLACE_INIT};
-    if (!place_of(ask, &at))
-        return HF_OK;
     if (!hf_target_number(&ask->target, "fence", 0, INT64_MAX, 0, &fence) ||
         !hf_target_number(&ask->target, "from", 0, INT64_MAX, 0, &from))
         return hf_ask_refuse(ask, 400, "invalid", "fence, from: expected numbers");
     place.fence = (uint64_t)fence;
     place.bytes = (uint64_t)from;
-    l.items = json_array();
-    hf_err err = hf_admin_logs(r->admin, at.queue, at.id, &place, on_part, &l, r->detail);
-    if (err != HF_OK) {
-        json_decref(l.items);
-        return err;
+    hf_err err = read_logs(ask, r, &place, &items);
+    if (err == HF_OK)
+        err = hf_ask_give(ask, r, logs_object(items, &place), 0);
+    json_decref(items);
+    return ask->text == NULL ? err : HF_OK;
+}
+
+/* Removes what an event has no room for, and tells from where on it is whole. */
+static hf_log_place cut_to_event(json_t *items, hf_log_place from,
+                                 const hf_log_place *until)
+{
+    size_t n = json_array_size(items), bytes = 0;
+    while (n > 0) {
+        bytes +=
+            json_string_length(json_object_get(json_array_get(items, n - 1), "text"));
+        if (bytes > LOG_EVENT_MAX)
+            break;
+        n--;
     }
-    return hf_ask_give(ask, r,
-                       json_pack("{s:o, s:I, s:I, s:b}", "items", l.items, "fence",
-                                 (json_int_t)place.fence, "from", (json_int_t)place.bytes,
-                                 "ended", (int)place.ended),
-                       0);
+    if (n == 0)
+        return from;
+    while (n-- > 0)
+        (void)json_array_remove(items, 0);
+    const json_t *first = json_array_get(items, 0);
+    if (first == NULL)
+        return *until;
+    from.fence = (uint64_t)json_integer_value(json_object_get(first, "fence"));
+    from.bytes = (uint64_t)json_integer_value(json_object_get(first, "from"));
+    return from;
+}
+
+/* What is new since the last event. A page that lacks what was before asks for it. */
+hf_err hf_api_job_log_news(hf_query *ask, hf_reader *r)
+{
+    json_t *items;
+    hf_log_place place = {HF_LOG_PLACE_INIT, .fence = ask->place[0],
+                          .bytes = ask->place[1]};
+    const hf_log_place before = place;
+    hf_err err = read_logs(ask, r, &place, &items);
+    if (err == HF_OK) {
+        const hf_log_place after = cut_to_event(items, before, &place);
+        json_t *object = logs_object(items, &place);
+        (void)json_object_set_new(object, "after",
+                                  json_pack("{s:I, s:I}", "fence",
+                                            (json_int_t)after.fence, "from",
+                                            (json_int_t)after.bytes));
+        ask->place[0] = place.fence;
+        ask->place[1] = place.bytes;
+        err = hf_ask_give(ask, r, object, 0);
+    }
+    json_decref(items);
+    return ask->text == NULL ? err : HF_OK;
 }
 
 /* ---- running ---- */

@@ -28,6 +28,7 @@ struct hf_query {
     bool may_change; /* the dashboard allows it, and the role */
     char who[HF_ASK_WHO];
     bool away_is_fine; /* the answer is useful even without Redis */
+    uint64_t place[2]; /* of a topic: where its last answer ended; and then this one */
     /* The answer. */
     unsigned status;
     char *text; /* owned */

@@ -28,6 +28,7 @@ typedef struct topic {
     uint64_t print;    /* of the text, without its clocks */
     uint64_t number;   /* rises with each state to send */
     uint64_t sent_ns;
+    uint64_t place[2]; /* as hf_query has it */
 } topic;
 
 typedef struct viewer {
@@ -116,6 +117,7 @@ static void on_told(hf_query *ask, bool dropped)
 {
     topic *t = ask->owner;
     t->asked = false;
+    memcpy(t->place, ask->place, sizeof t->place);
     if (!dropped && ask->text != NULL && t->viewers > 0)
         take_state(t, ask);
     if (t->viewers == 0)
@@ -129,6 +131,7 @@ static void ask_for(topic *t)
     if (ask == NULL)
         return;
     ask->away_is_fine = !t->kind->named;
+    memcpy(ask->place, t->place, sizeof ask->place);
     if (t->kind->named) {
         ask->target.text = strdup(strchr(t->name, ':') + 1);
         ask->args[0] = ask->target.text;
@@ -209,19 +212,34 @@ static void on_gone(void *arg)
     free(v);
 }
 
+/* NULL: it is not known, or the viewer has it, or no room for it. */
+static const topic *add_topic(viewer *v, const char *name)
+{
+    topic *t = v->n < HF_EVENTS_TOPICS ? topic_of(v->events, name) : NULL;
+    for (size_t i = 0; i < v->n; i++)
+        if (v->topics[i] == t)
+            return NULL;
+    if (t == NULL)
+        return NULL;
+    t->viewers++;
+    v->topics[v->n++] = t;
+    return t;
+}
+
 static void add_topics(viewer *v, const char *names)
 {
     char name[NAME];
-    for (const char *at = names; *at != '\0' && v->n < HF_EVENTS_TOPICS;) {
+    for (const char *at = names; *at != '\0';) {
         size_t len = strcspn(at, ",");
-        topic *t = NULL;
+        const topic *t = NULL;
         if (len < sizeof name) {
             (void)snprintf(name, sizeof name, "%.*s", (int)len, at);
-            t = topic_of(v->events, name);
+            t = add_topic(v, name);
         }
-        if (t != NULL) {
-            t->viewers++;
-            v->topics[v->n++] = t;
+        if (t != NULL && t->kind->with != NULL) {
+            (void)snprintf(name, sizeof name, "%s%s", t->kind->with,
+                           strchr(t->name, ':'));
+            (void)add_topic(v, name);
         }
         at += len + (at[len] == ',' ? 1 : 0);
     }

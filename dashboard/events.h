@@ -17,6 +17,7 @@ typedef struct hf_topic_kind {
     const char *word;
     bool named;
     hf_ask_run run;
+    const char *with; /* the word of another topic of this name that comes with it */
 } hf_topic_kind;
 
 /* All is borrowed. HF_NOMEM. */

@@ -252,11 +252,10 @@ static void on_change(visit *v, const hf_route *route)
     refuse(v->conn, 400, "json", "expected a JSON object");
 }
 
-static const hf_topic_kind topic_kinds[] = {{"overview", false, hf_overview_get},
-                                            {"runs", false, hf_timeline_news},
-                                            {"queue", true, hf_api_queue},
-                                            {"job", true, hf_api_job},
-                                            {NULL, false, NULL}};
+static const hf_topic_kind topic_kinds[] = {
+    {"overview", false, hf_overview_get, NULL}, {"runs", false, hf_timeline_news, NULL},
+    {"queue", true, hf_api_queue, NULL},        {"job", true, hf_api_job, "log"},
+    {"log", true, hf_api_job_log_news, NULL},   {NULL, false, NULL, NULL}};
 
 static void on_events(visit *v)
 {

@@ -205,7 +205,11 @@ export class Server {
       if (kind === "overview") send("overview", this.world.overview());
       if (kind === "runs") send("runs", { ...this.runs(), from_look: this.looks - 5, runs: [], short: [] });
       if (kind === "queue") send("queue", this.world.queueWhole(name.join(":")) ?? {});
-      if (kind === "job" && name[0] !== "absent") send("job", this.readJob(name.join(":"), null, "reports"));
+      if (kind === "job" && name[0] !== "absent") {
+        send("job", this.readJob(name.join(":"), null, "reports"));
+        const { fence, from } = this.world.logs();
+        send("log", { items: [], fence, from, ended: false, after: { fence, from } });
+      }
     }
     return true;
   }

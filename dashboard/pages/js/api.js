@@ -51,10 +51,9 @@ export async function change(path, body) {
   return answer.status === 204 ? {} : answer.json();
 }
 
-// topics: "overview", "queue:mail". on(event, data) for each event. Closed by its close().
-export function events(topics, on) {
+// topics: "overview", "queue:mail". on(event, data) for each event of these names. Closed by its close().
+export function events(topics, names, on) {
   const source = new EventSource(ROOT + "events?topics=" + topics.map(encodeURIComponent).join(","));
-  const names = new Set(topics.map((topic) => topic.split(":")[0]));
-  for (const name of [...names, "away"]) source.addEventListener(name, (e) => on(name, JSON.parse(e.data)));
+  for (const name of names) source.addEventListener(name, (e) => on(name, JSON.parse(e.data)));
   return source;
 }

@@ -13,10 +13,14 @@ const OLD_MS = 5000; // data that Redis has not confirmed for so long are not li
 // A part is what one address gives:
 //   path     below api/v1, or null: not now
 //   next     data => the address of what came since, where it is another one
-//   topic    of events that bring the same
+//   topic    of events that bring the same,
+//   event    and their name, if it is not the first word of the topic
 //   every    ms between two requests where no event brings it; 0: once
 //   merge    (old, new) => data; without it, the new replaces the old
 //   missed   (old, new) => whether an event has too little to go on with: then it is asked for
+const topicsOf = (parts) => [...new Set(Object.values(parts).map((part) => part.topic))].filter(Boolean);
+const eventOf = (part) => part.event ?? part.topic?.split(":")[0];
+
 export class Live {
   constructor(tell) {
     this.tell = tell; // called after each change; true: what was missing came
@@ -38,12 +42,7 @@ export class Live {
 
   // Parts whose name and path stay keep their data.
   show(parts) {
-    const topics = (list) =>
-      Object.values(list)
-        .map((part) => part.topic)
-        .filter(Boolean)
-        .join();
-    if (topics(parts) !== topics(this.parts)) this.close();
+    if (topicsOf(parts).join() !== topicsOf(this.parts).join()) this.close();
     for (const name of Object.keys(this.parts)) {
       if (parts[name]?.path === this.parts[name].path) continue;
       for (const kept of [this.data, this.errors, this.asked, this.came]) delete kept[name];
@@ -105,15 +104,14 @@ export class Live {
   }
 
   open() {
-    const topics = Object.values(this.parts)
-      .map((part) => part.topic)
-      .filter(Boolean);
+    const topics = topicsOf(this.parts);
     const now = performance.now();
     if (this.source?.readyState === EventSource.CLOSED) this.source = null; // refused: the browser does not try again
     if (this.source || topics.length === 0 || now - this.sourceAt < (this.refused ? REOPEN_MS : 0)) return;
     this.sourceAt = now;
     this.refused = true; // until it has opened
-    this.source = events(topics, (name, body) => this.heard(name, body));
+    const names = new Set(Object.values(this.parts).map(eventOf));
+    this.source = events(topics, [...names, "away"].filter(Boolean), (name, body) => this.heard(name, body));
     this.source.onopen = () => {
       this.refused = false;
       this.tell();
@@ -127,7 +125,7 @@ export class Live {
       return;
     }
     for (const [name, part] of Object.entries(this.parts))
-      if (part.topic?.split(":")[0] === event) this.take(name, part, body);
+      if (eventOf(part) === event) this.take(name, part, body);
     this.tell();
   }
 

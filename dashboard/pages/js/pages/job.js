@@ -90,9 +90,15 @@ function lifeOf(j) {
 }
 
 // ---- its log ----
+// An event goes on from where the one before it ended, an answer from where it was asked to.
+const isNext = (old, fresh) => !fresh.after || (fresh.after.fence === old.fence && fresh.after.from === old.from);
+const missedLog = (old, fresh) =>
+  !isNext(old, fresh) && (fresh.fence > old.fence || (fresh.fence === old.fence && fresh.from > old.from));
+
 function mergeLog(old, fresh) {
-  const pieces = new Map([...old.items, ...fresh.items].map((p) => [`${p.fence} ${p.from}`, p]));
-  return { ...fresh, items: [...pieces.values()].sort((a, b) => a.fence - b.fence || a.from - b.from) };
+  if (!isNext(old, fresh)) return old;
+  const kept = old.items.filter((p) => !fresh.items.some((q) => q.fence === p.fence && q.from <= p.from));
+  return { ...fresh, items: [...kept, ...fresh.items].sort((a, b) => a.fence - b.fence || a.from - b.from) };
 }
 
 function logOf(at) {
@@ -344,8 +350,10 @@ export const job = {
       log: {
         path: at.api(["jobs", id, "logs"], { queue }),
         next: (log) => at.api(["jobs", id, "logs"], { queue, fence: log.fence, from: log.from }),
-        every: 2000,
+        topic: "job:" + id,
+        event: "log",
         merge: mergeLog,
+        missed: missedLog,
       },
     };
   },
