@@ -1,7 +1,15 @@
 // From runs to the rows of the timeline, and from counts to percentiles.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MOST_BARS, board, boardText, kindOf, mergeRuns, missedRuns, withUntold } from "../../dashboard/pages/js/lanes.js";
+import {
+  MOST_BARS,
+  board,
+  boardText,
+  kindOf,
+  mergeRuns,
+  missedRuns,
+  withUntold,
+} from "../../dashboard/pages/js/lanes.js";
 import { ROWS, percentile, rowOf, rows, sum } from "../../dashboard/pages/js/histogram.js";
 
 const A = "web1-1-a";

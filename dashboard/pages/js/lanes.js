@@ -10,8 +10,7 @@ const keyOf = (run) => `${run.id} ${run.run} ${run.worker} ${run.again ?? 0}`;
 const isWhole = (data) => data.from_ms !== undefined;
 
 // Whether events are missing between what is known and this one.
-export const missedRuns = (old, fresh) =>
-  !isWhole(fresh) && (fresh.from_look > old.look + 1 || fresh.look < old.look);
+export const missedRuns = (old, fresh) => !isWhole(fresh) && (fresh.from_look > old.look + 1 || fresh.look < old.look);
 
 // What was known, and what came since: a run that has ended replaces itself as it ran.
 export function mergeRuns(old, fresh) {

@@ -124,8 +124,7 @@ export class Live {
       this.tell();
       return;
     }
-    for (const [name, part] of Object.entries(this.parts))
-      if (eventOf(part) === event) this.take(name, part, body);
+    for (const [name, part] of Object.entries(this.parts)) if (eventOf(part) === event) this.take(name, part, body);
     this.tell();
   }
 

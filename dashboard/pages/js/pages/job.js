@@ -37,7 +37,14 @@ const MARK = {
   dead: "dead",
   cancelled: "dead",
 };
-const KIND = { crashed: "killed", gone: "killed", failed: "failed", lost: "failed", running: "running", dead: "deadrun" };
+const KIND = {
+  crashed: "killed",
+  gone: "killed",
+  failed: "failed",
+  lost: "failed",
+  running: "running",
+  dead: "deadrun",
+};
 
 // ---- its life ----
 // Runs as charts.js draws them: those that are known.
