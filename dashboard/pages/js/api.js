@@ -20,14 +20,15 @@ export function address(names, params = {}) {
   return names.map(encodeURIComponent).join("/") + (query && "?" + query);
 }
 
-async function ask(path, options) {
+// An answer that is cut off is none.
+async function ask(path, read, options) {
   let answer;
   try {
     answer = await fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS), credentials: "same-origin", ...options });
+    if (answer.ok) return await read(answer);
   } catch {
     throw new ApiError(0, "unreachable", "The dashboard does not answer.");
   }
-  if (answer.ok) return answer;
   let body = {};
   try {
     body = await answer.json();
@@ -37,19 +38,17 @@ async function ask(path, options) {
   throw new ApiError(answer.status, body.code ?? "http", body.error ?? `The server answered with ${answer.status}.`);
 }
 
-export const get = async (path) => (await ask(ROOT + path)).json();
+export const get = (path) => ask(ROOT + path, (answer) => answer.json());
 // The bytes of a payload or a result, or the first `max` of them.
-export const getBytes = async (path) => new Uint8Array(await (await ask(ROOT + path)).arrayBuffer());
+export const getBytes = (path) => ask(ROOT + path, async (answer) => new Uint8Array(await answer.arrayBuffer()));
 export const fileOf = (path) => ROOT + path;
 
-export async function change(path, body) {
-  const answer = await ask(ROOT + path, {
+export const change = (path, body) =>
+  ask(ROOT + path, (answer) => (answer.status === 204 ? {} : answer.json()), {
     method: "POST",
     headers: { "Content-Type": "application/json", "Holdfast-Change": "1" },
     body: JSON.stringify(body),
   });
-  return answer.status === 204 ? {} : answer.json();
-}
 
 // topics: "overview", "queue:mail". on(event, data) for each event of these names. Closed by its close().
 export function events(topics, names, on) {
