@@ -9,9 +9,8 @@
 #include "dashboard/short_runs.h"
 
 enum {
-    OLD_MS = 900,         /* a viewer asks each second */
-    PER_SECOND = 50,      /* queues that are looked at: two requests for each */
-    FORGOTTEN_MS = 20000, /* without a look for so long, workers have stopped to tell */
+    OLD_MS = 900,    /* a viewer asks each second */
+    PER_SECOND = 50, /* queues that are looked at: two requests for each */
     HOUR_MS = 3600000,
     SINCE_MS = 120000,
     RUNS = 2000, /* in an answer */
@@ -52,7 +51,8 @@ static hf_err make(hf_reader *r)
     if (t == NULL)
         return HF_NOMEM;
     t->shorts = hf_short_runs_new();
-    if (t->shorts == NULL) {
+    t->running = hf_running_new(NULL);
+    if (t->shorts == NULL || t->running == NULL) {
         hf_timeline_free(t);
         return HF_NOMEM;
     }
@@ -68,42 +68,36 @@ static void on_shorts(const char *queue, const hf_runs_entry *entry, void *arg)
     hf_short_runs_add(t->shorts, entry, hf_running_looks(t->running));
 }
 
-/* How a run ended that nobody watched is not known: it all begins anew. */
-static hf_err begin_anew(hf_timeline *t)
-{
-    if (t->running != NULL && ms_since(t->looked_ns) < FORGOTTEN_MS)
-        return HF_OK;
-    hf_running_free(t->running);
-    t->running = hf_running_new(NULL);
-    return t->running == NULL ? HF_NOMEM : HF_OK;
-}
-
 static hf_err look(hf_timeline *t, hf_reader *r)
 {
     const hf_running_calls calls = {.shorts = on_shorts, .arg = t};
-    hf_err err = begin_anew(t);
-    if (err == HF_OK)
-        err = hf_running_look(t->running, r->admin, &calls, r->detail);
+    hf_err err = hf_running_look(t->running, r->admin, &calls, r->detail);
     t->tried_ns = hf_boot_ns();
     if (err == HF_OK)
         t->looked_ns = t->tried_ns;
     return err;
 }
 
-static hf_err read_if_old(hf_reader *r)
+static bool is_old(const hf_timeline *t)
+{
+    const uint64_t seconds = 1 + hf_running_queues(t->running) / PER_SECOND;
+    return t->looked_ns == 0 || t->looked_ns != t->tried_ns ||
+           ms_since(t->looked_ns) >= seconds * OLD_MS;
+}
+
+/* With an answer, there is nothing to add. */
+static hf_err read_if_old(hf_query *ask, hf_reader *r)
 {
     hf_err err = hf_reader_open(r);
     if (err == HF_OK && r->timeline == NULL)
         err = make(r);
-    if (err != HF_OK)
+    if (err != HF_OK || !is_old(r->timeline))
         return err;
-    const hf_timeline *t = r->timeline;
-    const uint64_t seconds =
-        1 + (t->running == NULL ? 0 : hf_running_queues(t->running) / PER_SECOND);
-    if (t->looked_ns != 0 && t->looked_ns == t->tried_ns &&
-        ms_since(t->looked_ns) < seconds * OLD_MS)
-        return HF_OK;
-    return look(r->timeline, r);
+    err = look(r->timeline, r);
+    if (err != HF_AUTH)
+        return err;
+    /* Redis is not away: this user may not read what workers tell. */
+    return hf_ask_refuse(ask, 403, "auth", "%s", r->detail);
 }
 
 /* ---- what is told ---- */
@@ -178,8 +172,8 @@ hf_err hf_timeline_get(hf_query *ask, hf_reader *r)
     int64_t since_ms, cut = 0;
     if (!hf_target_number(&ask->target, "since_ms", 1, HOUR_MS, SINCE_MS, &since_ms))
         return hf_ask_refuse(ask, 400, "invalid", "since_ms: expected 1 to %d", HOUR_MS);
-    hf_err err = read_if_old(r);
-    if (err != HF_OK)
+    hf_err err = read_if_old(ask, r);
+    if (err != HF_OK || ask->text != NULL)
         return err;
     const hf_timeline *t = r->timeline;
     const int64_t now_ms = hf_running_now_ms(t->running), from_ms = now_ms - since_ms;
@@ -193,8 +187,8 @@ hf_err hf_timeline_get(hf_query *ask, hf_reader *r)
 /* Of as many looks as there is room for; of none, a page asks for all of it. */
 hf_err hf_timeline_news(hf_query *ask, hf_reader *r)
 {
-    hf_err err = read_if_old(r);
-    if (err != HF_OK)
+    hf_err err = read_if_old(ask, r);
+    if (err != HF_OK || ask->text != NULL)
         return err;
     const hf_timeline *t = r->timeline;
     const uint64_t look = hf_running_looks(t->running);

@@ -17,9 +17,10 @@ enum {
     UNTOLD_MS = 15000, /* after its worker told of a run for the last time: it tells each
                           10 s of one that goes on */
     APART_MS = 1000,   /* starts of two runs of a job that are told: more */
-    RENEWED_MS = 200,  /* the end of a lease moves by more when it is renewed; by less,
-                          because of two clocks */
-    LISTED = 1000,     /* running jobs of a queue that are looked at, */
+    UNWATCHED_MS = 20000, /* between two looks: workers have ceased to tell */
+    RENEWED_MS = 200,     /* the end of a lease moves by more when it is renewed; by less,
+                             because of two clocks */
+    LISTED = 1000,        /* running jobs of a queue that are looked at, */
     QUEUES_MAX = 4096
 };
 
@@ -38,7 +39,7 @@ struct hf_running {
     size_t n_workers, cap_workers;
     int64_t now_ms;
     uint64_t looks;
-    uint64_t watched_ns, workers_ns; /* when that was last asked; 0: never */
+    uint64_t looked_ns, watched_ns, workers_ns; /* when that was last done; 0: never */
     hf_err refused;
     bool failed;      /* out of memory, in a callback */
     bool first_heard; /* the workers were read once */
@@ -403,12 +404,25 @@ static void forget(hf_running *r)
     r->n_runs = i;
 }
 
+/* How a run ended that nobody watched is not known. */
+static void forget_unwatched(hf_running *r)
+{
+    size_t n = 0;
+    if (hf_boot_ns() - r->looked_ns < UNWATCHED_MS * HF_MS_NS)
+        return;
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (r->runs[i].end_ms != 0)
+            r->runs[n++] = r->runs[i];
+    r->n_runs = n;
+}
+
 hf_err hf_running_look(hf_running *r, hf_admin *admin, const hf_running_calls *calls,
                        char detail[HF_DETAIL_SIZE])
 {
     r->calls = calls;
     r->failed = false;
     r->looks++;
+    forget_unwatched(r);
     hf_err err = watch(r, admin, detail);
     if (err == HF_OK)
         err = find_queues(r, admin, detail);
@@ -419,6 +433,8 @@ hf_err hf_running_look(hf_running *r, hf_admin *admin, const hf_running_calls *c
     if (err == HF_OK)
         err = read_workers(r, admin, detail);
     forget(r);
+    if (err == HF_OK)
+        r->looked_ns = hf_boot_ns();
     return err == HF_OK && r->failed ? HF_NOMEM : err;
 }
 

@@ -62,7 +62,8 @@ typedef struct hf_running_calls {
 hf_running *hf_running_new(const char *queue);
 void hf_running_free(hf_running *r);
 
-/* Call it each second or so. After a failure the next look goes on. */
+/* Call it each second or so. After a failure the next look goes on. After 20 s without
+ * a look, the runs that went on are forgotten. */
 HF_MUSTCHECK hf_err hf_running_look(hf_running *r, hf_admin *admin,
                                     const hf_running_calls *calls,
                                     char detail[HF_DETAIL_SIZE]);
