@@ -57,7 +57,7 @@ typedef struct hf_top_job {
     int64_t start_ms; /* 0: not known */
     int64_t lease_ms; /* what is left of it */
     uint64_t fence;
-    uint32_t attempt, max_attempts, progress;
+    uint32_t run, attempt, max_attempts, progress;
     bool has_progress;
 } hf_top_job;
 

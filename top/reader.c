@@ -46,6 +46,7 @@ void hf_reader_done(hf_top_reader *reader)
 {
     hf_lock_client_close(reader->locks, NULL, NULL);
     hf_admin_close(reader->admin);
+    hf_running_free(reader->running);
     free(reader->kept);
     hf_buf_done(&reader->log);
     hf_model_done(&reader->model);

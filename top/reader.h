@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "holdfast/lock.h"
+#include "seen/running.h"
 #include "top/view.h"
 
 enum {
@@ -39,6 +40,7 @@ typedef struct hf_top_reader {
     int64_t late_ms, poison;
     hf_admin *admin;       /* NULL: not connected yet */
     hf_lock_client *locks; /* NULL: not needed yet */
+    hf_running *running;   /* owned; NULL: not needed yet */
     hf_reader_times at;
     int64_t away_ms;     /* since when there is no answer, by this host's clock; 0: there
                             is one */

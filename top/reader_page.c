@@ -15,6 +15,7 @@ enum {
     SEC = 1000,
     FEW_QUEUES = 40,    /* the whole reads that many in each interval */
     PAST_MS = 60 * SEC, /* a history is as old as this at most */
+    WATCHED = 100,      /* with more queues workers are not asked to tell of their runs */
     BUSY = 20,          /* queues whose running jobs, or dead ones, are listed */
     RUNNING = 200,      /* of each, */
     JOBS = 1000,        /* and in all */
@@ -243,6 +244,7 @@ static void on_job(const hf_job_info *info, void *arg)
     *job = (hf_top_job){.start_ms = (int64_t)(info->fence / US_OF_MS),
                         .lease_ms = info->lease_remaining_ms,
                         .fence = info->fence,
+                        .run = info->attempts + info->crashes + 1,
                         .attempt = info->attempts + 1,
                         .max_attempts = info->max_attempts,
                         .progress = info->progress,
@@ -254,22 +256,63 @@ static void on_job(const hf_job_info *info, void *arg)
     memcpy(job->note, info->note, sizeof job->note);
 }
 
-/* The list of what runs is one source of runs. Another one tells hf_top_runs_tell() as
- * well.
- */
-static void tell_runs(hf_top_reader *reader, const jobs *list, bool whole)
+static void tell_listed(hf_top_reader *reader, const jobs *list, bool whole)
 {
     hf_top_runs *runs = &reader->model.runs;
     const int64_t now = reader->model.now_ms;
     for (size_t i = 0; i < list->n; i++) {
-        hf_top_run run = {
-            .fence = list->at[i].fence, .start_ms = list->at[i].start_ms, .seen_ms = now};
+        hf_top_run run = {.fence = list->at[i].fence,
+                          .run = list->at[i].run,
+                          .start_ms = list->at[i].start_ms,
+                          .seen_ms = now};
         memcpy(run.id, list->at[i].id, sizeof run.id);
         memcpy(run.worker, list->at[i].worker, sizeof run.worker);
         if (!hf_top_runs_tell(runs, &run))
             reader->out_of_memory = true;
     }
     hf_top_runs_listed(runs, now, whole, now - LANES_MS);
+}
+
+static bool went_well(hf_run_end end)
+{
+    return end == HF_RUN_DONE || end == HF_RUN_CANCELLED || end == HF_RUN_RELEASED;
+}
+
+/* How runs ended, as their workers tell, also between two lists. */
+static void tell_ended(hf_top_reader *reader)
+{
+    const hf_running *told = reader->running;
+    for (size_t i = 0; told != NULL && i < hf_running_count(told); i++) {
+        const hf_seen_run *from = hf_running_at(told, i);
+        hf_top_run run = {.run = from->run,
+                          .start_ms = from->start_ms,
+                          .end_ms = from->end_ms,
+                          .end = went_well(from->end) ? HF_TOP_RUN_ENDED
+                                                      : HF_TOP_RUN_FAILED};
+        if (!from->told || from->end_ms == 0 ||
+            from->end_ms < hf_running_now_ms(told) - LANES_MS)
+            continue;
+        memcpy(run.id, from->id, sizeof run.id);
+        memcpy(run.worker, from->worker, sizeof run.worker);
+        if (!hf_top_runs_tell(&reader->model.runs, &run))
+            reader->out_of_memory = true;
+    }
+}
+
+/* Says that a viewer watches, too. With many queues it takes too long: then only what
+ * runs is known. */
+static void look_at_told(hf_top_reader *reader)
+{
+    static const hf_running_calls none;
+    if (reader->model.n_queues > WATCHED)
+        return;
+    if (reader->running == NULL)
+        reader->running = hf_running_new(NULL);
+    hf_err err = reader->running == NULL ? HF_NOMEM
+                                         : hf_running_look(reader->running, reader->admin,
+                                                           &none, reader->detail);
+    if (err != HF_AUTH) /* this user may not read what is told */
+        (void)was_heard(reader, err);
 }
 
 static bool runs_any(const hf_top_queue *q)
@@ -297,8 +340,10 @@ static void read_running(hf_top_reader *reader)
             return;
         }
     }
+    look_at_told(reader);
     (void)pthread_mutex_lock(&reader->mutex);
-    tell_runs(reader, &list, !list.cut);
+    tell_listed(reader, &list, !list.cut);
+    tell_ended(reader);
     reader->model.jobs_cut = list.cut;
     (void)pthread_mutex_unlock(&reader->mutex);
     SWAP(reader, jobs, n_jobs, list.at, list.n);

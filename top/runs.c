@@ -10,12 +10,22 @@ void hf_top_runs_done(hf_top_runs *runs)
     *runs = (hf_top_runs){0};
 }
 
+static bool is_same(const hf_top_run *a, const hf_top_run *b)
+{
+    if (strcmp(a->id, b->id) != 0)
+        return false;
+    return b->fence != 0 ? a->fence == b->fence
+                         : a->run == b->run && strcmp(a->worker, b->worker) == 0;
+}
+
 static hf_top_run *find(const hf_top_runs *runs, const hf_top_run *run)
 {
+    hf_top_run *found = NULL;
     for (size_t i = 0; i < runs->n; i++)
-        if (runs->at[i].fence == run->fence && strcmp(runs->at[i].id, run->id) == 0)
-            return &runs->at[i];
-    return NULL;
+        if (is_same(&runs->at[i], run) &&
+            (found == NULL || runs->at[i].start_ms > found->start_ms))
+            found = &runs->at[i];
+    return found;
 }
 
 /* The place of a new one: at the end, or that of the run that ended first. */

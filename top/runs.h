@@ -20,7 +20,9 @@ typedef enum hf_top_run_end {
 
 typedef struct hf_top_run {
     char id[HF_ID_SIZE], worker[HF_HOLDER_SIZE];
-    uint64_t fence;           /* with the id: which run it is */
+    uint64_t fence;           /* with the id: which run it is. 0: not known; then the last
+                                 one of this number and worker, or a new one */
+    uint32_t run;             /* of the job, from 1 on */
     int64_t start_ms, end_ms; /* Unix ms on Redis's clock; end_ms 0: it runs */
     int64_t seen_ms;          /* in a list; 0: never */
     hf_top_run_end end;

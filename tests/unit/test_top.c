@@ -187,8 +187,12 @@ static void too_many_errors_share_the_last_group(void **state)
 static void tell(const char *id, int64_t start, int64_t ended, int64_t seen,
                  hf_top_run_end how)
 {
-    hf_top_run run = {
-        .fence = 1, .start_ms = start, .end_ms = ended, .seen_ms = seen, .end = how};
+    hf_top_run run = {.fence = 1,
+                      .run = 3,
+                      .start_ms = start,
+                      .end_ms = ended,
+                      .seen_ms = seen,
+                      .end = how};
     SET(run.id, id);
     SET(run.worker, "w");
     assert_true(hf_top_runs_tell(&model.runs, &run));
@@ -227,6 +231,17 @@ static void a_stream_tells_how_runs_ended(void **state)
     tell("2", NOW - 9 * S, NOW - 7 * S, 0, HF_TOP_RUN_ENDED);
     hf_top_runs_listed(&model.runs, NOW, true, 0);
     assert_string_equal(lane(NOW), " eee eeeex");
+    /* A worker tells numbers, and no fences. */
+    hf_top_run told = {.run = 3, .start_ms = NOW - 9 * S, .end_ms = NOW - 7 * S};
+    SET(told.id, "2");
+    SET(told.worker, "w");
+    told.end = HF_TOP_RUN_FAILED;
+    assert_true(hf_top_runs_tell(&model.runs, &told));
+    assert_int_equal(model.runs.n, 2);
+    assert_string_equal(lane(NOW), " eex eeeex");
+    told.run = 4;
+    assert_true(hf_top_runs_tell(&model.runs, &told));
+    assert_int_equal(model.runs.n, 3);
     assert_string_equal(lane(NOW + 60 * S), "          ");
 }
 
