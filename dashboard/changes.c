@@ -193,43 +193,20 @@ hf_err hf_changes_lock_revoke(hf_query *ask, hf_reader *r)
     return give_holders(ask, r, err, name, n);
 }
 
-/* The owner of this fence; HF_LOST: no holder has it. */
-static hf_err owner_of(hf_reader *r, const char *name, uint64_t fence,
-                       char owner[HF_LOCK_OWNER_SIZE])
-{
-    enum { ENTRIES = 1000 };
-    hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    hf_err err = hf_lock_look_at(r->locks, name, ENTRIES, &look, r->detail);
-    bool found = false;
-    for (size_t i = 0; i < look.n && err == HF_OK; i++) {
-        const hf_lock_entry *e = hf_lock_look_entry(&look, i);
-        if (!e->granted || e->fence != fence)
-            continue;
-        found = true;
-        memcpy(owner, e->owner, sizeof e->owner);
-    }
-    hf_lock_look_done(&look);
-    return err != HF_OK ? err : found ? HF_OK : HF_LOST;
-}
-
-/* It takes the lock from the owner that was seen. Only a new hold of the same owner, made
- * since the look, goes as well. */
+/* The fence is that of the hold that was seen: a later one stays. */
 hf_err hf_changes_lock_release(hf_query *ask, hf_reader *r)
 {
     size_t n = 0;
     int64_t fence;
-    char owner[HF_LOCK_OWNER_SIZE] = "";
     const char *name;
     if (!lock_of(ask, r, &name) || !is_confirmed(ask, name))
         return HF_OK;
     if (!hf_ask_integer(ask, "fence", 1, INT64_MAX, 0, &fence) || fence == 0)
         return hf_ask_refuse(ask, 400, "invalid",
                              "expected the \"fence\" of the holder that was seen");
-    hf_err err = owner_of(r, name, (uint64_t)fence, owner);
-    if (err == HF_LOST)
+    hf_err err = hf_lock_force_fence(r->locks, name, (uint64_t)fence, &n, r->detail);
+    if (err == HF_OK && n == 0)
         return hf_ask_refuse(ask, 409, "changed",
                              "no holder of lock '%s' has this fence any more", name);
-    if (err == HF_OK)
-        err = hf_lock_force(r->locks, name, owner, &n, r->detail);
     return give_holders(ask, r, err, name, n);
 }

@@ -321,6 +321,7 @@ hf_err hf_lock_list_for(hf_lock_client *locks, uint32_t within_ms,
 typedef struct forcing {
     const place *at;
     const char *name, *owner;
+    uint64_t fence; /* 0: any */
     bool revoke;
     size_t n;
     char word[HF_NEW_ID_SIZE]; /* of the request (redis/lua/lib/requests.lua) */
@@ -329,7 +330,7 @@ typedef struct forcing {
 static hf_err send_force(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
 {
     const forcing *f = ask->arg;
-    return hf_op_lock_force(client, f->at->bytes, f->name, f->owner, f->revoke,
+    return hf_op_lock_force(client, f->at->bytes, f->name, f->owner, f->fence, f->revoke,
                             hf_lock_node_not_after(ask->node), f->word, cb, arg);
 }
 
@@ -343,22 +344,20 @@ static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
     return err;
 }
 
-static hf_err force(hf_lock_client *locks, const char *name, const char *owner,
-                    bool revoke, size_t *n, char *detail)
+static hf_err force(hf_lock_client *locks, forcing f, size_t *n, char *detail)
 {
     place at;
-    forcing f = {
-        .at = &at, .name = name, .owner = owner == NULL ? "" : owner, .revoke = revoke};
     hf_lock_ask ask = {
         .send = send_force, .read = read_force, .arg = &f, .repeats = true};
     hf_id_maker words;
-    hf_err err = check_name(name, detail);
+    hf_err err = check_name(f.name, detail);
     if (err == HF_OK && hf_id_maker_init(&words) != HF_OK)
         err = hf_say(detail, HF_SYSTEM, "no random bytes could be read");
     if (err != HF_OK)
         return err;
     hf_id_next(&words, f.word);
-    find(&at, locks, name);
+    f.at = &at;
+    find(&at, locks, f.name);
     ask.slot = at.slot;
     err = hf_ask_wait(&ask, locks, detail);
     if (n != NULL)
@@ -369,13 +368,25 @@ static hf_err force(hf_lock_client *locks, const char *name, const char *owner,
 hf_err hf_lock_force(hf_lock_client *locks, const char *name, const char *owner,
                      size_t *n, char detail[HF_DETAIL_SIZE])
 {
-    return force(locks, name, owner, false, n, detail);
+    return force(locks, (forcing){.name = name, .owner = owner == NULL ? "" : owner}, n,
+                 detail);
+}
+
+hf_err hf_lock_force_fence(hf_lock_client *locks, const char *name, uint64_t fence,
+                           size_t *n, char detail[HF_DETAIL_SIZE])
+{
+    if (fence == 0 || fence > INT64_MAX)
+        return hf_say(detail, HF_INVALID, "expected the fence of a holder");
+    return force(locks, (forcing){.name = name, .owner = "", .fence = fence}, n, detail);
 }
 
 hf_err hf_lock_revoke(hf_lock_client *locks, const char *name, const char *owner,
                       size_t *n, char detail[HF_DETAIL_SIZE])
 {
-    return force(locks, name, owner, true, n, detail);
+    return force(
+        locks,
+        (forcing){.name = name, .owner = owner == NULL ? "" : owner, .revoke = true}, n,
+        detail);
 }
 
 /* ---- fence_check ---- */

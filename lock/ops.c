@@ -234,18 +234,22 @@ hf_err hf_op_released_read(const hf_answer *answer, hf_released *out)
 /* ---- the rest ---- */
 
 hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
-                        const char *owner, bool revoke, int64_t not_after,
+                        const char *owner, uint64_t fence, bool revoke, int64_t not_after,
                         const char *word, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     char end[HF_ID_SIZE + 24];
     (void)snprintf(end, sizeof end, "%" PRId64 " %s", not_after, word);
-    if (!hf_args_init(&a, 4, 0))
+    if (!hf_args_init(&a, 5, 1))
         return HF_NOMEM;
     hf_args_text(&a, name);
     hf_args_text(&a, owner);
     hf_args_flag(&a, revoke);
     hf_args_text(&a, end);
+    if (fence == 0)
+        hf_args_text(&a, "");
+    else
+        hf_args_int(&a, (int64_t)fence);
     return hf_send_script(client, &hf_lua_lock_force, &prefix, 1, &a, 0, cb, arg);
 }
 

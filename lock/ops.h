@@ -122,9 +122,11 @@ HF_MUSTCHECK hf_err hf_op_released_read(const hf_answer *answer, hf_released *ou
 
 /* ---- the rest ---- */
 
+/* owner "", fence 0: any. */
 HF_MUSTCHECK hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
-                                     const char *owner, bool revoke, int64_t not_after,
-                                     const char *word, hf_answer_cb cb, void *arg);
+                                     const char *owner, uint64_t fence, bool revoke,
+                                     int64_t not_after, const char *word, hf_answer_cb cb,
+                                     void *arg);
 HF_MUSTCHECK hf_err hf_op_lock_look(hf_client *client, hf_bytes prefix, const char *name,
                                     size_t limit, hf_answer_cb cb, void *arg);
 HF_MUSTCHECK hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix,

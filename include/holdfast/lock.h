@@ -407,6 +407,11 @@ HF_API HF_MUSTCHECK hf_err hf_lock_list_for(hf_lock_client *locks, uint32_t with
 HF_API HF_MUSTCHECK hf_err hf_lock_force(hf_lock_client *locks, const char *name,
                                          const char *owner, size_t *n,
                                          char detail[HF_DETAIL_SIZE]);
+/* The same for the one holder with this fence (hf_lock_entry). A later hold has another
+ * fence, also one of the same owner, and stays. */
+HF_API HF_MUSTCHECK hf_err hf_lock_force_fence(hf_lock_client *locks, const char *name,
+                                               uint64_t fence, size_t *n,
+                                               char detail[HF_DETAIL_SIZE]);
 /* Asks holders to release a lock: they get HF_LOCK_EVENT_REVOKED, as fast as above. */
 HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_lock_client *locks, const char *name,
                                           const char *owner, size_t *n,

@@ -595,6 +595,33 @@ static void p8_only_its_owner_gives_it_back(void **state)
     hf_lock_released(lock);
 }
 
+/* What was seen is taken away, and not what the same owner has acquired since. */
+static void a_fence_takes_only_its_own_hold(void **state)
+{
+    static const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(forms); i++) {
+        const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .form = forms[i],
+                                   .lease_ms = LONG_MS};
+        size_t n = 9;
+        hf_lock *old = hf_lock_must(&fixture, fixture.a, "n", opts);
+        const uint64_t seen = hf_lock_fence(old);
+        hf_lock_released(old);
+        hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n", opts);
+        assert_int_equal(hf_lock_force_fence(fixture.b, "n", seen, &n, fixture.detail),
+                         HF_OK);
+        assert_int_equal(n, 0);
+        assert_true(hf_lock_held(lock));
+        assert_int_equal(
+            hf_lock_force_fence(fixture.b, "n", hf_lock_fence(lock), &n, fixture.detail),
+            HF_OK);
+        assert_int_equal(n, 1);
+        (void)hf_lock_release_wait(lock, NULL);
+        assert_int_equal(hf_lock_force_fence(fixture.b, "n", 0, &n, fixture.detail),
+                         HF_INVALID);
+    }
+}
+
 /* ---- P9 ---- */
 
 static void p9_a_lease_is_30_s_unless_it_is_said(void **state)
@@ -706,6 +733,7 @@ int main(void)
         TEST(p6_a_wait_for_replicas_can_be_cancelled_and_closed),
         TEST(p7_a_handover_costs_the_same_for_any_number_of_waiters),
         TEST(p8_only_its_owner_gives_it_back),
+        TEST(a_fence_takes_only_its_own_hold),
         TEST(p9_a_lease_is_30_s_unless_it_is_said),
         TEST(p10_it_can_be_cancelled_before_it_is_answered),
         TEST(p10_a_cancelled_wait_is_not_renewed),

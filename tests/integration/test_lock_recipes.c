@@ -645,8 +645,8 @@ static const struct attempt {
     {&hf_lua_lock_release, {"o1", "h1", "d", "0", "n"}},
     {&hf_lua_lock_release, {"o2", "h2", "", "0", "n"}},
     {&hf_lua_lock_release, {"o1", "h1", "c", "0", "n"}},
-    {&hf_lua_lock_force, {"n", "", "0", "0"}},
-    {&hf_lua_lock_force, {"n", "o1", "1", "0"}},
+    {&hf_lua_lock_force, {"n", "", "0", "0", ""}},
+    {&hf_lua_lock_force, {"n", "o1", "1", "0", ""}},
     {&hf_lua_lock_fence_check, {"n", "7", "o1", "60000"}},
     {&hf_lua_lock_look, {"n", "10"}},
 };
