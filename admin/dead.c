@@ -1,10 +1,10 @@
-/* dead.c - retries or removes the dead jobs that pass a filter.
+/* dead.c - retries, removes or counts the dead jobs that pass a filter.
  *
  * A page of them is read (dead.lua) and filtered here. A script then moves the picked
  * jobs that are still dead and died before the call began. So the script decides: a slice
  * whose answer was lost can be sent again, and a job that is retried and dies again at
- * once is not taken twice. Jobs that do not pass stay; the next page begins after the
- * last of them. */
+ * once is not taken twice. Jobs that do not pass stay, as those whose unique key is
+ * taken; the next page begins after the last of them. */
 #include "holdfast/admin.h"
 
 #include <stdlib.h>
@@ -14,20 +14,29 @@
 #include "admin/order.h"
 #include "admin/parts.h"
 #include "base/base.h"
+#include "base/error_key.h"
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/structs.h"
-#include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
 enum { RETRY_SLICE = 200, PURGE_SLICE = 500 };
+
+typedef enum deed { RETRY, PURGE, COUNT } deed;
+
+typedef struct pick {
+    char id[HF_ID_SIZE];
+    int64_t died_ms;
+    size_t place; /* in the page */
+} pick;
 
 typedef struct sweep {
     hf_admin *admin;
     hf_queue queue; /* the one at hand: that of the call, or a shard */
     hf_queue_stats stats;
     hf_dead_filter filter;
+    char key[HF_ERROR_KEY_SIZE]; /* of the filter's error */
     size_t total;
     hf_progress_cb progress;
     void *arg;
@@ -35,34 +44,72 @@ typedef struct sweep {
     int64_t before_ms; /* when the call began */
     int64_t from_ms;   /* the page begins there, */
     char after[HF_ID_SIZE];
+    size_t after_place; /* in the page before, from 1 on; 0: it was not there */
     bool more;
     uint32_t per_second; /* of a retry */
-    bool purge;
+    deed deed;
     bool taken;   /* the unique key of the last one was */
     size_t sent;  /* ids in slices before */
-    size_t moved; /* of those */
+    size_t moved; /* of those; or counted */
     size_t want, n;
-    char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
+    pick picks[PURGE_SLICE]; /* the slice */
+    hf_job_info info;
 } sweep;
 
 typedef struct task {
     const hf_dead_filter *filter; /* NULL: all */
-    bool purge;
+    deed deed;
     uint32_t per_second;
 } task;
 
 /* ---- a page ---- */
 
-static hf_err passes(const sweep *s, hf_bytes line, bool *out)
+/* Whether jobs are told apart by their records. */
+static bool reads_lines(const sweep *s)
 {
-    hf_record record;
+    return s->filter.type != NULL || s->filter.error != NULL;
+}
+
+static hf_err passes(sweep *s, hf_bytes line, bool *out)
+{
+    char key[HF_ERROR_KEY_SIZE];
     *out = true;
-    if (s->filter.type == NULL)
+    if (!reads_lines(s))
         return HF_OK;
-    hf_err err = hf_record_read(&record, line);
-    *out = err == HF_OK && strcmp(record.type, s->filter.type) == 0;
-    hf_record_done(&record);
-    return err == HF_NOMEM ? err : HF_OK;
+    s->info.type[0] = s->info.error[0] = '\0';
+    hf_err err = hf_look_line(&s->info, line);
+    *out = s->filter.type == NULL || strcmp(s->info.type, s->filter.type) == 0;
+    if (!*out || s->filter.error == NULL)
+        return err;
+    hf_error_key(s->info.error, key);
+    *out = strcmp(key, s->key) == 0;
+    return err;
+}
+
+/* The next page begins after this one, which stays. */
+static void begin_after(sweep *s, const char *id, int64_t died_ms, size_t place)
+{
+    memcpy(s->after, id, strlen(id) + 1);
+    s->from_ms = died_ms;
+    s->after_place = place;
+}
+
+static hf_err read_entry(sweep *s, const hf_reply *entry, size_t place)
+{
+    hf_bytes id = hf_reply_bytes(hf_reply_at(entry, 0));
+    pick *new = &s->picks[s->n];
+    bool picked;
+    if (id.len == 0 || id.len >= HF_ID_SIZE)
+        return HF_PROTO;
+    hf_err err = passes(s, hf_reply_bytes(hf_reply_at(entry, 2)), &picked);
+    memcpy(new->id, id.ptr, id.len);
+    new->id[id.len] = '\0';
+    new->died_ms = hf_reply_int(hf_reply_at(entry, 1));
+    new->place = place;
+    s->n += picked ? 1 : 0;
+    if (!picked || s->deed == COUNT)
+        begin_after(s, new->id, new->died_ms, place);
+    return err;
 }
 
 static hf_err read_page(const hf_answer *answer, void *out)
@@ -72,39 +119,31 @@ static hf_err read_page(const hf_answer *answer, void *out)
     hf_err err = hf_send_script_status(answer, 3, &now_ms);
     size_t n = hf_reply_len(answer->reply);
     s->n = 0;
+    s->after_place = 0;
     s->more = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
-    for (size_t i = 3; err == HF_OK && i < n && s->n < s->want; i++) {
-        const hf_reply *entry = hf_reply_at(answer->reply, i);
-        hf_bytes id = hf_reply_bytes(hf_reply_at(entry, 0));
-        bool picked;
-        if (id.len == 0 || id.len >= HF_ID_SIZE)
-            return HF_PROTO;
-        err = passes(s, hf_reply_bytes(hf_reply_at(entry, 2)), &picked);
-        char *place = picked ? s->ids[s->n++] : s->after;
-        memcpy(place, id.ptr, id.len);
-        place[id.len] = '\0';
-        if (!picked)
-            s->from_ms = hf_reply_int(hf_reply_at(entry, 1));
-    }
+    size_t i = 3;
+    for (; err == HF_OK && i < n && s->n < s->want; i++)
+        err = read_entry(s, hf_reply_at(answer->reply, i), i);
+    s->more = s->more || i < n;
     return err;
 }
 
 static hf_err next_page(sweep *s)
 {
     hf_args args;
-    size_t slice = s->purge ? PURGE_SLICE : RETRY_SLICE;
-    s->want = slice;
-    if (s->filter.limit != 0 && s->filter.limit - s->moved < slice)
+    size_t page = s->deed == RETRY ? RETRY_SLICE : PURGE_SLICE;
+    s->want = s->filter.slice != 0 && s->filter.slice < page ? s->filter.slice : page;
+    if (s->filter.limit != 0 && s->filter.limit - s->moved < s->want)
         s->want = s->filter.limit - s->moved;
     if (!hf_args_init(&args, 5, 3))
         return hf_admin_no_memory(s->admin);
     hf_args_int(&args, s->from_ms);
     hf_args_text(&args, s->after);
     hf_args_int(&args, s->before_ms);
-    hf_args_int(&args, (int64_t)slice);
+    hf_args_int(&args, (int64_t)page);
     /* A caller that wants lines gets fewer large records at a time; a retry writes the
      * records anew. */
-    hf_args_flag(&args, s->filter.type != NULL || !s->purge);
+    hf_args_flag(&args, reads_lines(s) || s->deed == RETRY);
     const hf_ask ask = {.script = &hf_lua_queue_dead,
                         .queue = &s->queue,
                         .args = &args,
@@ -123,10 +162,13 @@ static hf_err read_moved(const hf_answer *answer, void *out)
     int64_t now_ms;
     hf_err err = hf_send_script_status(answer, 3, &now_ms);
     const hf_reply *codes = hf_reply_at(answer->reply, 2);
-    for (size_t i = 0; err == HF_OK && i < hf_reply_len(codes); i++) {
+    for (size_t i = 0; err == HF_OK && i < hf_reply_len(codes) && i < s->n; i++) {
         int64_t code = hf_reply_int(hf_reply_at(codes, i));
+        const pick *of = &s->picks[i];
         s->moved += code == HF_OK;
         s->taken = code == HF_EXISTS;
+        if (s->taken && of->place > s->after_place)
+            begin_after(s, of->id, of->died_ms, of->place);
     }
     return err;
 }
@@ -137,19 +179,20 @@ static hf_err move(sweep *s)
 {
     hf_order order = {.admin = s->admin, .queue = &s->queue};
     hf_args *args = &order.args;
-    hf_err err = hf_order_begin(&order, s->n + (s->purge ? 2 : 5), 5);
+    hf_err err = hf_order_begin(&order, s->n + (s->deed == PURGE ? 2 : 5), 5);
     if (err != HF_OK)
         return err;
     hf_order_end(&order);
     hf_args_int(args, s->before_ms);
-    if (!s->purge) {
+    if (s->deed == RETRY) {
         hf_args_int(args, s->per_second > 0 ? s->before_ms : 0);
         hf_args_int(args, s->per_second);
         hf_args_int(args, (int64_t)s->sent);
     }
     for (size_t i = 0; i < s->n; i++)
-        hf_args_text(args, s->ids[i]);
-    const hf_ask ask = {.script = s->purge ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
+        hf_args_text(args, s->picks[i].id);
+    const hf_ask ask = {.script = s->deed == PURGE ? &hf_lua_queue_delete
+                                                   : &hf_lua_queue_requeue,
                         .queue = &s->queue,
                         .read = read_moved,
                         .out = s};
@@ -170,7 +213,7 @@ static hf_err move_one(hf_admin *admin, const hf_queue *queue, const char *id, v
     s->queue = *queue;
     s->before_ms = look.now_ms;
     s->n = 1;
-    memcpy(s->ids[0], id, strlen(id) + 1);
+    memcpy(s->picks[0].id, id, strlen(id) + 1);
     err = move(s);
     return err == HF_OK && s->taken
                ? hf_admin_fail(admin, HF_EXISTS, "another job holds its unique key")
@@ -191,12 +234,16 @@ static hf_err run_in(hf_admin *admin, const hf_part *part, void *arg)
     hf_err err =
         part->n == 0 || s->stopped ? HF_OK : hf_stats_of(admin, part->queue, &s->stats);
     s->before_ms = s->stats.now_ms;
+    if (s->filter.until_ms > 0 && s->filter.until_ms < s->before_ms)
+        s->before_ms = s->filter.until_ms;
     s->from_ms = s->filter.since_ms > 0 ? s->filter.since_ms : 0;
     s->after[0] = '\0';
     s->more = err == HF_OK && !s->stopped;
     while (s->more && (s->filter.limit == 0 || s->moved < s->filter.limit)) {
         err = next_page(s);
-        if (err == HF_OK && s->n > 0)
+        if (err == HF_OK && s->deed == COUNT)
+            s->moved += s->n;
+        else if (err == HF_OK && s->n > 0)
             err = move(s);
         s->stopped = s->progress != NULL && err == HF_OK &&
                      !s->progress(s->moved, s->total, s->arg);
@@ -229,7 +276,8 @@ static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
         return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
                              HF_FOUND(filter->id));
     if (filter->id != NULL &&
-        (filter->type != NULL || filter->since_ms != 0 || filter->limit != 0))
+        (filter->type != NULL || filter->since_ms != 0 || filter->limit != 0 ||
+         filter->error != NULL || filter->until_ms != 0))
         return hf_admin_fail(admin, HF_INVALID,
                              "expected an id or other filters, found both");
     return HF_OK;
@@ -253,7 +301,9 @@ static hf_err sweep_all(hf_admin *admin, const char *queue, const task *what,
         return hf_admin_no_memory(admin);
     s->admin = admin;
     s->filter = *filter;
-    s->purge = what->purge;
+    if (filter->error != NULL)
+        hf_error_key(filter->error, s->key);
+    s->deed = what->deed;
     s->per_second = what->per_second;
     s->progress = progress;
     s->arg = arg;
@@ -271,7 +321,7 @@ hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                            hf_progress_cb progress, void *arg, size_t *n,
                            char detail[HF_DETAIL_SIZE])
 {
-    const task what = {.filter = filter, .per_second = per_second};
+    const task what = {.filter = filter, .deed = RETRY, .per_second = per_second};
     return sweep_all(admin, queue, &what, progress, arg, n, detail);
 }
 
@@ -279,6 +329,14 @@ hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, hf_progress_cb progress,
                            void *arg, size_t *n, char detail[HF_DETAIL_SIZE])
 {
-    const task what = {.filter = filter, .purge = true};
+    const task what = {.filter = filter, .deed = PURGE};
     return sweep_all(admin, queue, &what, progress, arg, n, detail);
+}
+
+hf_err hf_admin_dead_count(hf_admin *admin, const char *queue,
+                           const hf_dead_filter *filter, size_t *n,
+                           char detail[HF_DETAIL_SIZE])
+{
+    const task what = {.filter = filter, .deed = COUNT};
+    return sweep_all(admin, queue, &what, NULL, NULL, n, detail);
 }

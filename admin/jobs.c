@@ -48,7 +48,7 @@ void hf_look_token(hf_job_info *out, const hf_reply *token)
 }
 
 /* Leaves empty what a record that cannot be read does not tell; its error says so. */
-static hf_err read_line(hf_job_info *out, hf_bytes line)
+hf_err hf_look_line(hf_job_info *out, hf_bytes line)
 {
     hf_record record;
     hf_err err = hf_record_read(&record, line);
@@ -164,7 +164,7 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
     }
     if (out->state == HF_STATE_DEAD)
         read_reason(out, line);
-    hf_err err = read_line(out, line);
+    hf_err err = hf_look_line(out, line);
     read_history(out, line);
     if (out->created_ms == 0)
         out->created_ms = hf_id_made_ms(out->id);

@@ -33,6 +33,9 @@ void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id);
 HF_MUSTCHECK hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept,
                                  int64_t now_ms);
 
+/* The first line of a record, with which the rest of `out` stays as it is. HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_look_line(hf_job_info *out, hf_bytes line);
+
 void hf_look_token(hf_job_info *out, const hf_reply *token); /* its holder and fence */
 
 #endif

@@ -45,6 +45,10 @@
      .kind = HF_OPT_TEXT,                                                                \
      .value = "TYPE",                                                                    \
      .help = "only jobs of this type"},                                                  \
+        {.name = "error",                                                                \
+         .kind = HF_OPT_TEXT,                                                            \
+         .value = "TEXT",                                                                \
+         .help = "only jobs with this error; numbers and ids in it may differ"},         \
     {                                                                                    \
         .name = "since", .kind = HF_OPT_DURATION, .value = "DURATION",                   \
         .max = HF_DELAY_MAX_MS, .help = "only jobs that died within this time"           \

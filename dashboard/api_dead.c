@@ -1,9 +1,8 @@
 /* api_dead.c - the dead jobs by type and error. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/error_key.h"
 #include "cli/out.h"
 #include "dashboard/api.h"
 #include "dashboard/overview.h"
@@ -13,13 +12,11 @@ enum {
     PAGE = 200,
     GROUPS = 200, /* what belongs to none of them is counted */
     MINUTES = 60,
-    MINUTE_MS = 60000,
-    KEY = 256,
-    HEX_LEAST = 8
+    MINUTE_MS = 60000
 };
 
 typedef struct group {
-    char key[KEY]; /* the error, without what differs from job to job */
+    char key[HF_ERROR_KEY_SIZE]; /* the error, without what differs from job to job */
     char queue[HF_ID_SIZE], type[HF_ID_SIZE], reason[16], sample[HF_ID_SIZE];
     size_t jobs;
     int64_t first_ms, last_ms;
@@ -32,33 +29,6 @@ typedef struct grouper {
     int64_t now_ms, since_ms;
 } grouper;
 
-/* "item 4711 of a1b2c3d4e5" becomes "item # of *": digits, and ids of hex digits. */
-static void key_of(const char *error, char out[KEY])
-{
-    size_t n = 0;
-    for (const char *at = hf_text_gist(error); *at != '\0' && n + 1 < KEY;) {
-        size_t hex = 0, digits = 0;
-        while (isxdigit((unsigned char)at[hex]))
-            hex++;
-        while (isdigit((unsigned char)at[digits]))
-            digits++;
-        if (hex >= HEX_LEAST) {
-            out[n++] = '*';
-            at += hex;
-        } else if (digits > 0) {
-            out[n++] = '#';
-            at += digits;
-        } else {
-            const size_t len = hex > 0 ? hex : 1;
-            for (size_t i = 0; i < len && n + 1 < KEY; i++)
-                out[n++] = at[i];
-            at += len;
-        }
-    }
-    out[n] = '\0';
-    out[n - hf_utf8_unfinished(out, n)] = '\0';
-}
-
 static group *group_of(grouper *g, const hf_job_info *job, const char *key)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -69,7 +39,7 @@ static group *group_of(grouper *g, const hf_job_info *job, const char *key)
     if (g->n == GROUPS)
         return NULL;
     group *new = &g->groups[g->n++];
-    memcpy(new->key, key, KEY);
+    memcpy(new->key, key, sizeof new->key);
     memcpy(new->queue, job->queue, sizeof new->queue);
     memcpy(new->type, job->type, sizeof new->type);
     memcpy(new->reason, job->reason, sizeof new->reason);
@@ -79,12 +49,12 @@ static group *group_of(grouper *g, const hf_job_info *job, const char *key)
 
 static void on_dead(const hf_job_info *job, void *arg)
 {
-    char key[KEY];
+    char key[HF_ERROR_KEY_SIZE];
     grouper *g = arg;
     g->looked_at++;
     if (job->due_ms < g->since_ms)
         return;
-    key_of(job->error, key);
+    hf_error_key(job->error, key);
     group *of = group_of(g, job, key);
     if (of == NULL) {
         g->rest++;

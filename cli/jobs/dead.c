@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/error_key.h"
 #include "base/mask.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
@@ -30,13 +31,14 @@ static int check_filter(const hf_cli *cli)
                : code;
 }
 
-/* --type, --since and --limit (`limit` if it is not given; 0: none). --since counts back
- * from now_ms. Text is borrowed from the cli. */
+/* --type, --error, --since and --limit (`limit` if it is not given; 0: none). --since
+ * counts back from now_ms. Text is borrowed from the cli. */
 static hf_dead_filter filter_of(const hf_cli *cli, int64_t now_ms, size_t limit)
 {
     int64_t since = hf_argv_number(cli->args, "since", -1);
     return (hf_dead_filter){
         HF_DEAD_FILTER_INIT, .type = hf_argv_text(cli->args, "type"),
+        .error = hf_argv_text(cli->args, "error"),
         .since_ms = since < 0 ? 0 : now_ms - since,
         .limit = (size_t)hf_argv_number(cli->args, "limit", (int64_t)limit)};
 }
@@ -44,13 +46,22 @@ static hf_dead_filter filter_of(const hf_cli *cli, int64_t now_ms, size_t limit)
 /* Whether jobs are told apart, and not only counted. */
 static bool is_choosy(const hf_dead_filter *filter)
 {
-    return filter->type != NULL || filter->since_ms != 0;
+    return filter->type != NULL || filter->error != NULL || filter->since_ms != 0;
+}
+
+static bool is_of_kind(const char *error, const char *wanted)
+{
+    char key[HF_ERROR_KEY_SIZE], other[HF_ERROR_KEY_SIZE];
+    hf_error_key(error, key);
+    hf_error_key(wanted, other);
+    return strcmp(key, other) == 0;
 }
 
 static bool passes(const hf_dead_filter *filter, const hf_job_info *job)
 {
     return job->due_ms >= filter->since_ms &&
-           (filter->type == NULL || strcmp(filter->type, job->type) == 0);
+           (filter->type == NULL || strcmp(filter->type, job->type) == 0) &&
+           (filter->error == NULL || is_of_kind(job->error, filter->error));
 }
 
 /* ---- list ---- */
@@ -137,33 +148,16 @@ static void plan_done(plan *p)
     free(p->at);
 }
 
-typedef struct counter {
-    const hf_dead_filter *filter;
-    size_t n;
-} counter;
-
-static void count_job(const hf_job_info *job, void *arg)
-{
-    counter *c = arg;
-    c->n += passes(c->filter, job) ? 1 : 0;
-}
-
 /* How many of the queue's dead jobs the filter lets pass, up to `max`. */
 static hf_err count(const hf_cli *cli, hf_admin *admin, const plan *p, target *t,
                     size_t max)
 {
-    enum { SLICE = 500 };
-    char after[HF_CURSOR_SIZE] = "";
-    counter c = {.filter = &p->filter, .n = t->dead};
+    hf_dead_filter filter = p->filter;
     hf_err err = HF_OK;
-    if (is_choosy(&p->filter)) {
-        c.n = 0;
-        do
-            err = hf_admin_list(admin, t->queue, HF_STATE_DEAD, *after ? after : NULL,
-                                SLICE, count_job, &c, after, cli->detail);
-        while (err == HF_OK && after[0] != '\0' && c.n < max);
-    }
-    t->n = c.n < max ? c.n : max;
+    t->n = t->dead < max ? t->dead : max;
+    filter.limit = max == SIZE_MAX ? 0 : max;
+    if (is_choosy(&filter) && max > 0)
+        err = hf_admin_dead_count(admin, t->queue, &filter, &t->n, cli->detail);
     return err;
 }
 
@@ -247,7 +241,7 @@ static int confirm_several(const hf_cli *cli, const plan *p, const char *what)
 /* It needs no filter. */
 static int check_id(const hf_cli *cli, const char *id)
 {
-    static const char *const filters[] = {"type", "since", "limit", "rate"};
+    static const char *const filters[] = {"type", "error", "since", "limit", "rate"};
     if (id == NULL)
         return HF_EXIT_OK;
     for (size_t i = 0; i < HF_COUNT(filters); i++) {

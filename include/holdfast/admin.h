@@ -409,9 +409,14 @@ HF_API HF_MUSTCHECK hf_err hf_admin_wait_result(hf_admin *admin, const char *que
 typedef struct hf_dead_filter {
     size_t size;    /* HF_DEAD_FILTER_INIT */
     const char *id; /* only this job, without other filters; *n is 0 if it is not dead */
-    const char *type; /* NULL: any */
-    int64_t since_ms; /* died at this time or later, in Unix ms; 0: at any time */
-    size_t limit;     /* at most this many; 0: no limit */
+    const char *type;  /* NULL: any */
+    int64_t since_ms;  /* died at this time or later, in Unix ms; 0: at any time */
+    size_t limit;      /* at most this many; 0: no limit */
+    const char *error; /* NULL: any; else those with an error of this kind: digits, and
+                          ids of 8 or more hex digits, may differ */
+    int64_t until_ms;  /* died at this time or earlier; 0: no later than the call began */
+    size_t slice; /* jobs in a slice, at most; 0: 200 of a retry, 500 of a purge, which
+                     are the most */
 } hf_dead_filter;
 #define HF_DEAD_FILTER_INIT HF_STRUCT_INIT(hf_dead_filter)
 
@@ -432,6 +437,10 @@ HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queu
                                                const hf_dead_filter *filter,
                                                hf_progress_cb progress, void *arg,
                                                size_t *n, char detail[HF_DETAIL_SIZE]);
+/* Counts the dead jobs that pass. With a limit it stops there. */
+HF_API HF_MUSTCHECK hf_err hf_admin_dead_count(hf_admin *admin, const char *queue,
+                                               const hf_dead_filter *filter, size_t *n,
+                                               char detail[HF_DETAIL_SIZE]);
 /* Removes all jobs that wait or are dead, or are done and kept. Running jobs stay. It
  * removes at most as many delayed jobs as there were at the start, so it ends even while
  * producers add more. */

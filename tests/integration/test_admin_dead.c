@@ -198,6 +198,98 @@ static void a_time_and_a_number_bound_what_is_taken(void **state)
     assert_int_equal(n, 0);
 }
 
+/* Gives a job a record of the type "t" with one more field. */
+static void write_record(unsigned i, const char *more)
+{
+    char id[16], record[128];
+    name(id, i);
+    (void)snprintf(record, sizeof record, "{\"v\":1,\"type\":\"t\",\"created\":1,%s}\n",
+                   more);
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:jobs %s %s", id, record);
+}
+
+static void an_error_is_picked_with_other_numbers(void **state)
+{
+    hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .error = "port 5432 of 0aa1b2c3d4"};
+    size_t n = 0;
+    (void)state;
+    fill_dead(450, 0); /* with the error "no" */
+    for (unsigned i = 0; i < 450; i += 3) {
+        char error[64];
+        (void)snprintf(error, sizeof error, "\"error\":\"port %u of %08x\"", i, i);
+        write_record(i, error);
+    }
+    must(hf_admin_dead_count(fixture.admin, "q", &filter, &n, detail));
+    assert_int_equal(n, 150);
+    filter.limit = 7;
+    must(hf_admin_dead_count(fixture.admin, "q", &filter, &n, detail));
+    assert_int_equal(n, 7);
+    filter.limit = 0;
+    filter.error = "port # of *"; /* the key of the kind */
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    assert_int_equal(n, 150);
+    filter.error = "";
+    must(hf_admin_dead_count(fixture.admin, "q", &filter, &n, detail));
+    assert_int_equal(n, 0);
+    filter.error = NULL;
+    must(hf_admin_dead_count(fixture.admin, "q", &filter, &n, detail));
+    assert_int_equal(n, 300);
+    must(hf_admin_dead_count(fixture.admin, "q", NULL, &n, detail));
+    assert_int_equal(n, 300);
+}
+
+static void what_dies_after_the_time_is_not_taken(void **state)
+{
+    size_t n = 0;
+    (void)state;
+    fill_dead(10, 0);
+    int64_t between = hf_queue_fixture_now(&fixture) + 1;
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > between);
+    enqueue_many(10, 10, 0, 0);
+    bury_due();
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .until_ms = between};
+    must(hf_admin_dead_count(fixture.admin, "q", &filter, &n, detail));
+    assert_int_equal(n, 10);
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    assert_int_equal(n, 10);
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
+    assert_int_equal(n, 0);
+}
+
+static void a_slice_can_be_smaller(void **state)
+{
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .slice = 7, .limit = 20};
+    seen s = {.calls = 0};
+    size_t n;
+    (void)state;
+    fill_dead(30, 0);
+    must(
+        hf_admin_dead_retry(fixture.admin, "q", &filter, 0, on_progress, &s, &n, detail));
+    assert_int_equal(n, 20);
+    assert_int_equal(s.calls, 3);
+}
+
+/* All jobs died in one millisecond, and the first 800 have a unique key that a waiting
+ * job holds. */
+static void those_whose_key_is_taken_are_passed_over(void **state)
+{
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .limit = 100};
+    seen s = {.stop_after = 9};
+    size_t n;
+    (void)state;
+    fill_dead(900, 0);
+    for (unsigned i = 0; i < 800; i++)
+        write_record(i, "\"unique\":\"k\"");
+    enqueue_many(90000, 1, -3600000, 0);
+    write_record(90000, "\"unique\":\"k\"");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:unique k id-90000");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses u");
+    must(
+        hf_admin_dead_retry(fixture.admin, "q", &filter, 0, on_progress, &s, &n, detail));
+    assert_int_equal(n, 100);
+    assert_int_equal(stats().dead, 800);
+}
+
 /* What comes back runs at once and dies again, while more is brought back: nothing is
  * taken twice. */
 static void what_dies_again_meanwhile_is_not_taken_again(void **state)
@@ -455,6 +547,10 @@ int main(void)
         TEST(one_is_taken_by_its_id),
         TEST(a_type_is_picked_from_among_others),
         TEST(a_time_and_a_number_bound_what_is_taken),
+        TEST(an_error_is_picked_with_other_numbers),
+        TEST(what_dies_after_the_time_is_not_taken),
+        TEST(a_slice_can_be_smaller),
+        TEST(those_whose_key_is_taken_are_passed_over),
         TEST(what_dies_again_meanwhile_is_not_taken_again),
         TEST(with_a_rate_they_become_due_one_after_the_other),
         TEST(it_stops_when_it_is_told),
