@@ -18,6 +18,7 @@
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "queue/keys.h"
+#include "redis/info.h"
 #include "redis/plain.h"
 
 enum {
@@ -562,12 +563,21 @@ hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name)
 
 /* ---- the servers ---- */
 
+/* That of hf_admin_servers() as long as the connection leads to the same server. */
+static const hf_server_info *info_of(const hf_admin_node *node)
+{
+    const hf_server_info *greeted = hf_client_server(node->client);
+    return node->info.size != 0 && strcmp(node->info.run_id, greeted->run_id) == 0
+               ? &node->info
+               : greeted;
+}
+
 const hf_server_info *hf_admin_server(const hf_admin *admin)
 {
     static const hf_server_info unknown = {.size = sizeof unknown};
     if (admin->here != NULL)
-        return hf_client_server(admin->here->client);
-    return admin->nodes == NULL ? &unknown : hf_client_server(admin->nodes->client);
+        return info_of(admin->here);
+    return admin->nodes == NULL ? &unknown : info_of(admin->nodes);
 }
 
 typedef struct visit {
@@ -575,12 +585,36 @@ typedef struct visit {
     void *arg;
 } visit;
 
+static hf_err read_info(const hf_answer *answer, void *out)
+{
+    hf_info_parse(hf_reply_text(answer->reply), out);
+    return HF_OK;
+}
+
+/* A user that may not ask is told what the greeting told. */
+static hf_err ask_info(hf_admin *admin, hf_admin_node *node)
+{
+    hf_args args;
+    hf_server_info info = {.client_id = hf_client_server(node->client)->client_id};
+    if (!hf_args_init(&args, 1, 0))
+        return hf_admin_no_memory(admin);
+    hf_args_text(&args, "INFO");
+    const hf_ask ask = {.args = &args, .read = read_info, .out = &info};
+    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_args_done(&args);
+    if (err == HF_OK)
+        node->info = info;
+    return err == HF_AUTH || err == HF_REDIS ? HF_OK : err;
+}
+
 static hf_err visit_one(hf_admin *admin, void *arg)
 {
     const visit *v = arg;
     hf_admin_node *node;
     char why[HF_DETAIL_SIZE] = "";
     hf_err err = wait_ready(admin, 0, hf_admin_until(admin), &node);
+    if (err == HF_OK)
+        err = ask_info(admin, node);
     if (err != HF_OK)
         (void)snprintf(why, sizeof why, "%s", admin->detail);
     bool plain = hf_cluster_is_plain(admin->cluster);

@@ -23,7 +23,8 @@ typedef struct hf_admin_node {
     struct hf_admin *admin;
     hf_server *redis; /* shared */
     hf_client *client;
-    uint64_t turned_ns; /* when the loop has turned last, and the connection was ready */
+    uint64_t turned_ns;  /* when the loop has turned last, and the connection was ready */
+    hf_server_info info; /* what hf_admin_servers() was told last; size 0: nothing */
 } hf_admin_node;
 
 struct hf_admin {

@@ -63,6 +63,22 @@ static bool makes_snapshots(const char *text)
            number(text, "rdb_last_load_keys_loaded", 0) > 0;
 }
 
+/* "12.345" of seconds. */
+static int64_t seconds_ms(const char *text, const char *name)
+{
+    size_t len = 0;
+    const char *value = find(text, name, &len);
+    return value == NULL ? 0 : (int64_t)(strtod(value, NULL) * 1000);
+}
+
+static int64_t cpu_ms(const char *text)
+{
+    size_t len = 0;
+    return find(text, "used_cpu_user", &len) == NULL
+               ? -1
+               : seconds_ms(text, "used_cpu_user") + seconds_ms(text, "used_cpu_sys");
+}
+
 void hf_info_parse(const char *text, hf_server_info *out)
 {
     *out = (hf_server_info){.size = sizeof *out, .client_id = out->client_id};
@@ -81,6 +97,12 @@ void hf_info_parse(const char *text, hf_server_info *out)
     out->replicas = number(text, "connected_slaves", -1);
     out->in_cluster = is_node(text);
     out->good_replicas = number(text, "min_slaves_good_slaves", -1);
+    const int64_t uptime_s = number(text, "uptime_in_seconds", -1);
+    out->uptime_ms = uptime_s < 0 ? -1 : uptime_s * 1000;
+    out->clients = number(text, "connected_clients", -1);
+    out->blocked_clients = number(text, "blocked_clients", -1);
+    out->commands = number(text, "total_commands_processed", -1);
+    out->cpu_ms = cpu_ms(text);
 }
 
 bool hf_info_new_enough(const char *version)

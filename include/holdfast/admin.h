@@ -45,14 +45,15 @@ HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *op
                                          char detail[HF_DETAIL_SIZE]);
 HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
 
-/* What Redis reported at the last connection; of a cluster one of its nodes. Borrowed
- * from the admin object. */
+/* What Redis reported at the last connection, or to hf_admin_servers() since; of a
+ * cluster one of its nodes. Borrowed from the admin object. */
 HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
 /* Calls cb for each server: the nodes of a cluster that serve queues, or the one Redis of
- * any other URL. `place` is the address of a node, NULL without a cluster. `err` and
- * `detail` say why one cannot be reached. Inside of cb hf_admin_server() and
- * hf_admin_round_trip() are about this server; no other call is possible. */
+ * any other URL, and asks it what it reports now. `place` is the address of a node, NULL
+ * without a cluster. `err` and `detail` say why one cannot be reached. Inside of cb
+ * hf_admin_server() and hf_admin_round_trip() are about this server; no other call is
+ * possible. */
 typedef void (*hf_server_cb)(const char *place, hf_err err, const char *detail,
                              void *arg);
 HF_API HF_MUSTCHECK hf_err hf_admin_servers(hf_admin *admin, hf_server_cb cb, void *arg,
@@ -138,6 +139,11 @@ HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
  * a part of the settings removed, and the queue listed; the call can be repeated. */
 HF_API HF_MUSTCHECK hf_err hf_admin_remove(hf_admin *admin, const char *queue,
                                            char detail[HF_DETAIL_SIZE]);
+
+/* About how many bytes of Redis's memory the jobs of a queue take: 20 members of each of
+ * its sets and hashes are looked at (MEMORY USAGE). HF_AUTH: this user may not ask. */
+HF_API HF_MUSTCHECK hf_err hf_admin_memory(hf_admin *admin, const char *queue,
+                                           int64_t *bytes, char detail[HF_DETAIL_SIZE]);
 
 /* ---- shards ----
  *

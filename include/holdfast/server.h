@@ -58,7 +58,8 @@ typedef struct hf_server_opts {
 #define HF_SERVER(...) (&(const hf_server_opts){HF_SERVER_OPTS_INIT, __VA_ARGS__})
 #endif
 
-/* What Redis reported about itself when the connection was made, filled by the library.
+/* What Redis reported about itself when the connection was made (within
+ * hf_admin_servers(): now), filled by the library.
  * Text that Redis did not report is "". */
 typedef struct hf_server_info {
     size_t size;      /* the library sets it */
@@ -77,6 +78,11 @@ typedef struct hf_server_info {
     int64_t replicas;               /* connected; -1: not reported */
     bool in_cluster;                /* it is a node of a cluster */
     int64_t good_replicas; /* that min-replicas-to-write counts; -1: it is not set */
+    /* 0 or less: not reported. */
+    int64_t uptime_ms;
+    int64_t clients, blocked_clients; /* connections; those that wait for an entry */
+    int64_t commands;                 /* ever, since the server started, */
+    int64_t cpu_ms;                   /* and the time of its processor */
 } hf_server_info;
 
 #ifdef __cplusplus

@@ -56,6 +56,48 @@ static void the_last_claim_is_dated(void **state)
     assert_int_equal(hf_queue_fixture_complete(&q, "w", "a", NULL), HF_OK);
 }
 
+/* ---- Redis itself ---- */
+
+static void note_server(const char *place, hf_err err, const char *detail, void *arg)
+{
+    (void)detail;
+    assert_null(place);
+    assert_int_equal(err, HF_OK);
+    *(hf_server_info *)arg = *hf_admin_server(q.admin);
+}
+
+/* The connection is as old as the test. */
+static void a_server_tells_what_is_now(void **state)
+{
+    enum { MIB = 1 << 20 };
+    hf_server_info before, after;
+    (void)state;
+    assert_int_equal(hf_admin_servers(q.admin, note_server, &before, NULL), HF_OK);
+    (void)hf_fixture_command(&q.redis, "SETRANGE ballast %d x", 8 * MIB);
+    assert_int_equal(hf_admin_servers(q.admin, note_server, &after, NULL), HF_OK);
+    assert_true(after.used_memory > before.used_memory + 7 * MIB);
+    assert_true(after.commands > before.commands);
+    assert_true(after.clients >= 1 && after.cpu_ms >= before.cpu_ms);
+    assert_true(hf_admin_server(q.admin)->used_memory == after.used_memory);
+    (void)hf_fixture_command(&q.redis, "DEL ballast");
+}
+
+static void the_memory_of_a_queue_is_about_that_of_its_jobs(void **state)
+{
+    enum { JOBS = 500 };
+    int64_t empty = 0, full = 0;
+    char id[16];
+    (void)state;
+    assert_int_equal(hf_admin_memory(q.admin, "q", &empty, NULL), HF_OK);
+    for (unsigned i = 0; i < JOBS; i++) {
+        (void)snprintf(id, sizeof id, "job-%u", i);
+        assert_int_equal(hf_queue_fixture_enqueue(&q, id, 0), HF_OK);
+    }
+    assert_int_equal(hf_admin_memory(q.admin, "q", &full, NULL), HF_OK);
+    assert_true(full - empty > JOBS * 100 && full - empty < JOBS * 600);
+    assert_int_equal(hf_admin_memory(q.admin, "no name", &full, NULL), HF_INVALID);
+}
+
 /* ---- deaths ---- */
 
 static char told[256];
@@ -248,6 +290,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HF_ADMIN_TEST(a_pause_is_dated_once, &q),
         HF_ADMIN_TEST(the_last_claim_is_dated, &q),
+        HF_ADMIN_TEST(a_server_tells_what_is_now, &q),
+        HF_ADMIN_TEST(the_memory_of_a_queue_is_about_that_of_its_jobs, &q),
         HF_ADMIN_TEST(deaths_are_told_from_a_time_on_with_their_reasons, &q),
         HF_ADMIN_TEST(deaths_of_all_shards_are_told, &q),
         HF_ADMIN_TEST(ticks_that_made_no_job_are_counted_since_the_last_that_did, &q),

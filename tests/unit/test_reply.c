@@ -115,6 +115,17 @@ static void info_tells_what_the_server_is(void **state)
     assert_true(info.used_memory == 1234567 && info.maxmemory == 5000000000);
     assert_int_equal(info.client_id, 7);
     assert_true(info.in_cluster);
+    assert_int_equal(info.clients, -1);
+    assert_int_equal(info.uptime_ms, -1);
+    assert_int_equal(info.cpu_ms, -1);
+    hf_info_parse("uptime_in_seconds:61\r\nconnected_clients:41\r\n"
+                  "blocked_clients:4\r\ntotal_commands_processed:123456789\r\n"
+                  "used_cpu_sys:1.250000\r\nused_cpu_user:2.5\r\n",
+                  &info);
+    assert_int_equal(info.uptime_ms, 61000);
+    assert_true(info.clients == 41 && info.blocked_clients == 4);
+    assert_int_equal(info.commands, 123456789);
+    assert_int_equal(info.cpu_ms, 3750);
     hf_info_parse("redis_mode:standalone\r\n", &info);
     assert_false(info.in_cluster);
 }
