@@ -26,12 +26,21 @@ hf_err hf_api_stats(hf_query *ask, hf_reader *r);
 /* api_dead.c: dead/groups */
 hf_err hf_api_dead_groups(hf_query *ask, hf_reader *r);
 
-/* api_other.c: about, schedules, locks, lock, redis */
+/* api_tasks.c: tasks, tasks/T, its stop; dead/retry, dead/purge */
+hf_err hf_api_tasks(hf_query *ask, hf_reader *r);
+hf_err hf_api_tasks_one(hf_query *ask, hf_reader *r);
+hf_err hf_api_tasks_stop(hf_query *ask, hf_reader *r);
+hf_err hf_api_tasks_retry(hf_query *ask, hf_reader *r);
+hf_err hf_api_tasks_purge(hf_query *ask, hf_reader *r);
+
+/* api_other.c: about, schedules, locks, lock */
 hf_err hf_api_other_about(hf_query *ask, hf_reader *r);
 hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r);
 hf_err hf_api_other_locks(hf_query *ask, hf_reader *r);
 hf_err hf_api_other_lock(hf_query *ask, hf_reader *r);
-hf_err hf_api_other_redis(hf_query *ask, hf_reader *r);
+
+/* api_redis.c: redis */
+hf_err hf_api_redis(hf_query *ask, hf_reader *r);
 
 /* changes.c */
 hf_err hf_changes_pause(hf_query *ask, hf_reader *r);
@@ -40,6 +49,7 @@ hf_err hf_changes_limit(hf_query *ask, hf_reader *r);
 hf_err hf_changes_purge(hf_query *ask, hf_reader *r);
 hf_err hf_changes_job_retry(hf_query *ask, hf_reader *r);
 hf_err hf_changes_job_cancel(hf_query *ask, hf_reader *r);
+hf_err hf_changes_job_edit(hf_query *ask, hf_reader *r);
 hf_err hf_changes_job_delete(hf_query *ask, hf_reader *r);
 hf_err hf_changes_schedule_run(hf_query *ask, hf_reader *r);
 hf_err hf_changes_schedule_pause(hf_query *ask, hf_reader *r);

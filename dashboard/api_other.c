@@ -1,4 +1,5 @@
-/* api_other.c - schedules with their ticks, locks with their lines, Redis itself. */
+/* api_other.c - what this dashboard is, schedules with their ticks, locks with their
+ * lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ hf_err hf_api_other_about(hf_query *ask, hf_reader *r)
                        json_pack("{s:o, s:s, s:s, s:b, s:b, s:b}", "redis",
                                  hf_out_text(redis), "namespace", ns == NULL ? "hf" : ns,
                                  "version", version, "changes", (int)ask->may_change,
-                                 "payloads", (int)!r->opts->hide_payloads, "tasks", 0),
+                                 "payloads", (int)!r->opts->hide_payloads, "tasks",
+                                 (int)ask->may_change),
                        0);
 }
 
@@ -206,64 +208,4 @@ hf_err hf_api_other_lock(hf_query *ask, hf_reader *r)
         err = hf_ask_refuse(ask, 404, "not_found", "lock '%s' has no holder", name);
     hf_lock_look_done(&look);
     return err;
-}
-
-/* ---- Redis ---- */
-
-typedef struct servers {
-    hf_reader *r;
-    json_t *items;
-} servers;
-
-static void on_server(const char *place, hf_err err, const char *detail, void *arg)
-{
-    servers *all = arg;
-    const hf_server_info *s = hf_admin_server(all->r->admin);
-    json_t *object = json_pack("{s:o, s:s, s:o}", "place",
-                               place == NULL ? json_null() : hf_out_text(place), "state",
-                               err == HF_OK ? "up" : hf_err_text(err), "detail",
-                               hf_out_text(detail == NULL ? "" : detail));
-    if (err == HF_OK)
-        (void)json_object_update_new(
-            object,
-            json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:b}",
-                      "version", hf_out_text(s->version), "role", hf_out_text(s->role),
-                      "policy", hf_out_text(s->policy), "aof", (int)s->aof, "rdb",
-                      (int)s->rdb, "loading", (int)s->loading, "aof_failed",
-                      (int)s->aof_failed, "rdb_failed", (int)s->rdb_failed, "used_memory",
-                      (json_int_t)s->used_memory, "maxmemory", (json_int_t)s->maxmemory,
-                      "replicas", (json_int_t)s->replicas, "in_cluster",
-                      (int)s->in_cluster));
-    (void)json_array_append_new(all->items, object);
-}
-
-static json_t *requests_of(const hf_reader *r)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < HF_POLLER_REQUESTS; i++)
-        (void)json_array_append_new(
-            list,
-            json_pack("[o, I]",
-                      i + 1 == HF_POLLER_REQUESTS ? json_null() : json_integer(1 << i),
-                      (json_int_t)r->took[i]));
-    return list;
-}
-
-hf_err hf_api_other_redis(hf_query *ask, hf_reader *r)
-{
-    servers all = {.r = r, .items = json_array()};
-    hf_round_trip trip = {HF_ROUND_TRIP_INIT};
-    hf_err err = hf_admin_servers(r->admin, on_server, &all, r->detail);
-    if (err == HF_OK)
-        err = hf_admin_round_trip(r->admin, &trip, r->detail);
-    if (err != HF_OK) {
-        json_decref(all.items);
-        return err;
-    }
-    return hf_ask_give(ask, r,
-                       json_pack("{s:o, s:I, s:I, s:I, s:o}", "servers", all.items,
-                                 "round_trip_us", (json_int_t)trip.took_us, "ahead_us",
-                                 (json_int_t)trip.ahead_us, "unsure_us",
-                                 (json_int_t)trip.unsure_us, "tasks", requests_of(r)),
-                       0);
 }

@@ -199,10 +199,17 @@ const char *hf_ask_text(const hf_query *ask, const char *name)
                : text;
 }
 
+bool hf_ask_has(const hf_query *ask, const char *name)
+{
+    const json_t *value = json_object_get(ask->body, name);
+    return value != NULL && !json_is_null(value);
+}
+
 bool hf_ask_integer(const hf_query *ask, const char *name, int64_t min, int64_t max,
                     int64_t otherwise, int64_t *out)
 {
     const json_t *value = json_object_get(ask->body, name);
-    *out = value == NULL ? otherwise : json_integer_value(value);
-    return value == NULL || (json_is_integer(value) && *out >= min && *out <= max);
+    *out = hf_ask_has(ask, name) ? json_integer_value(value) : otherwise;
+    return !hf_ask_has(ask, name) ||
+           (json_is_integer(value) && *out >= min && *out <= max);
 }

@@ -65,6 +65,8 @@ const char *hf_ask_param(const hf_query *ask, const char *name);
 
 /* Of the body of a change; NULL: there is no such text. */
 const char *hf_ask_text(const hf_query *ask, const char *name);
+/* A null is as if it were not given. */
+bool hf_ask_has(const hf_query *ask, const char *name);
 bool hf_ask_integer(const hf_query *ask, const char *name, int64_t min, int64_t max,
                     int64_t otherwise, int64_t *out);
 

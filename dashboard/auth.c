@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/random.h"
 
 enum {
@@ -29,12 +30,14 @@ enum {
 typedef struct token {
     hf_role role;
     char text[TOKEN_MAX + 1];
+    char name[HF_TOKEN_NAME];
 } token;
 
 typedef struct session {
     hf_role role; /* HF_ROLE_NONE: free */
     uint64_t until_ns;
     char name[HF_SESSION_SIZE];
+    char token[HF_TOKEN_NAME]; /* its name */
 } session;
 
 struct hf_auth {
@@ -96,13 +99,19 @@ static char *read_file(const char *file, const char **why)
     return NULL;
 }
 
-/* Reads a line "read TOKEN" or "change TOKEN". Returns what is wrong, or NULL. */
+/* Reads a line "read TOKEN" or "change TOKEN NAME". Returns what is wrong, or NULL. */
 static const char *read_line(char *line, token *out)
 {
     char *text = strchr(line, ' ');
     if (text == NULL)
         return "expected `read TOKEN` or `change TOKEN`";
     *text++ = '\0';
+    char *name = strchr(text, ' ');
+    if (name != NULL)
+        *name++ = '\0';
+    if (name != NULL && (!hf_name_ok(name) || strlen(name) >= sizeof out->name))
+        return "expected as the name of a token 1 to 32 characters of A-Z a-z 0-9 . _ : "
+               "-";
     if (strcmp(line, "read") != 0 && strcmp(line, "change") != 0)
         return "expected `read TOKEN` or `change TOKEN`";
     size_t len = strlen(text);
@@ -113,12 +122,13 @@ static const char *read_line(char *line, token *out)
             return "expected a token of visible ASCII characters";
     out->role = *line == 'c' ? HF_ROLE_CHANGE : HF_ROLE_READ;
     memcpy(out->text, text, len + 1);
+    (void)snprintf(out->name, sizeof out->name, "%s", name == NULL ? "" : name);
     return NULL;
 }
 
 static hf_err read_tokens(const char *file, token tokens[TOKENS], size_t *n, char *detail)
 {
-    char why[96];
+    char why[128];
     const char *wrong, *reason;
     unsigned number = 0;
     char *text = read_file(file, &reason), *save = NULL;
@@ -254,20 +264,21 @@ static void count_wrong(hf_auth *a)
     a->wrong++;
 }
 
-static hf_role role_of_token(hf_auth *a, const char *text)
+/* NULL: it is none of them, or none is looked at. */
+static const token *token_of(hf_auth *a, const char *text)
 {
-    hf_role role = HF_ROLE_NONE;
+    const token *found = NULL;
     const size_t len = strlen(text);
     if (hf_auth_is_throttled(a))
-        return HF_ROLE_NONE;
+        return NULL;
     for (size_t i = 0; i < a->n_tokens; i++) {
         const token *t = &a->tokens[i];
         if (strlen(t->text) == len && same(t->text, text, len))
-            role = t->role;
+            found = t;
     }
-    if (role == HF_ROLE_NONE)
+    if (found == NULL)
         count_wrong(a);
-    return role;
+    return found;
 }
 
 /* The value of the cookie `hf`; NULL: there is none of this length. */
@@ -301,13 +312,21 @@ static hf_role at_most(const hf_auth *a, hf_role role)
     return role == HF_ROLE_CHANGE && !a->opts.allow_changes ? HF_ROLE_READ : role;
 }
 
-hf_role hf_auth_role(hf_auth *a, const char *authorization, const char *cookie)
+hf_role hf_auth_role(hf_auth *a, const char *authorization, const char *cookie,
+                     char name[HF_TOKEN_NAME])
 {
+    name[0] = '\0';
     if (!hf_auth_has_tokens(a))
         return at_most(a, HF_ROLE_CHANGE);
-    if (authorization != NULL && strncasecmp(authorization, "Bearer ", 7) == 0)
-        return at_most(a, role_of_token(a, authorization + 7));
+    if (authorization != NULL && strncasecmp(authorization, "Bearer ", 7) == 0) {
+        const token *t = token_of(a, authorization + 7);
+        if (t != NULL)
+            memcpy(name, t->name, sizeof t->name);
+        return t == NULL ? HF_ROLE_NONE : at_most(a, t->role);
+    }
     const session *s = session_of(a, cookie);
+    if (s != NULL)
+        memcpy(name, s->token, sizeof s->token);
     return s == NULL ? HF_ROLE_NONE : at_most(a, s->role);
 }
 
@@ -328,19 +347,20 @@ static session *place_for_session(hf_auth *a)
 hf_role hf_auth_login(hf_auth *a, const char *text, char out[HF_SESSION_SIZE])
 {
     unsigned char bytes[SESSION_BYTES];
-    hf_role role = role_of_token(a, text);
-    if (role == HF_ROLE_NONE || hf_random_bytes(bytes, sizeof bytes) != HF_OK)
+    const token *t = token_of(a, text);
+    if (t == NULL || hf_random_bytes(bytes, sizeof bytes) != HF_OK)
         return HF_ROLE_NONE;
     char *name = hf_base64_encode(bytes, sizeof bytes); /* 44 characters */
     if (name == NULL)
         return HF_ROLE_NONE;
     session *s = place_for_session(a);
-    *s = (session){.role = role,
+    *s = (session){.role = t->role,
                    .until_ns = hf_boot_ns() + UINT64_C(1000) * HF_SESSION_S * HF_MS_NS};
     (void)snprintf(s->name, sizeof s->name, "%s", name);
+    memcpy(s->token, t->name, sizeof s->token);
     memcpy(out, s->name, sizeof s->name);
     free(name);
-    return at_most(a, role);
+    return at_most(a, t->role);
 }
 
 void hf_auth_logout(hf_auth *a, const char *cookie)

@@ -13,7 +13,7 @@ typedef struct hf_auth hf_auth;
 typedef enum hf_role { HF_ROLE_NONE, HF_ROLE_READ, HF_ROLE_CHANGE } hf_role;
 const char *hf_role_word(hf_role role);
 
-enum { HF_SESSION_SIZE = 45, HF_SESSION_S = 12 * 3600 };
+enum { HF_SESSION_SIZE = 45, HF_SESSION_S = 12 * 3600, HF_TOKEN_NAME = 33 };
 
 /* All is borrowed for as long as it is used. */
 typedef struct hf_auth_opts {
@@ -40,8 +40,10 @@ bool hf_auth_knows_host(const hf_auth *auth, const char *host);
 /* The same of the origin of a page, "https://name:port". */
 bool hf_auth_knows_origin(const hf_auth *auth, const char *origin);
 
-/* The role of a request by these headers; each may be NULL. */
-hf_role hf_auth_role(hf_auth *auth, const char *authorization, const char *cookie);
+/* The role of a request by these headers; each may be NULL. `name` becomes the name that
+ * the file gives the token, or "". */
+hf_role hf_auth_role(hf_auth *auth, const char *authorization, const char *cookie,
+                     char name[HF_TOKEN_NAME]);
 /* Too many tokens of the last second were wrong: none is looked at. */
 bool hf_auth_is_throttled(const hf_auth *auth);
 

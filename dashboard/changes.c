@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "cli/common/priority.h"
 #include "cli/common/rate.h"
 #include "cli/out.h"
 #include "dashboard/api.h"
@@ -117,6 +118,46 @@ hf_err hf_changes_job_cancel(hf_query *ask, hf_reader *r)
         return err;
     return give_done(ask, r, "cancelled",
                      json_string(err == HF_OK ? "removed" : "asked"));
+}
+
+/* A payload is a text here: the body is JSON. */
+static bool take_edit(hf_query *ask, hf_job_edit *edit)
+{
+    const json_t *payload = json_object_get(ask->body, "payload");
+    const char *priority = hf_ask_text(ask, "priority");
+    const bool delayed = hf_ask_has(ask, "delay_ms"), timed = hf_ask_has(ask, "at_ms");
+    const char *wrong = NULL;
+    edit->payload = json_string_value(payload);
+    edit->payload_len = json_string_length(payload);
+    edit->set_due = delayed || timed;
+    edit->set_priority = hf_ask_has(ask, "priority");
+    if (hf_ask_has(ask, "payload") && edit->payload == NULL)
+        wrong = "payload: expected a text";
+    else if (delayed && timed)
+        wrong = "expected delay_ms or at_ms, found both";
+    else if (!hf_ask_integer(ask, "delay_ms", 0, HF_DELAY_MAX_MS, 0, &edit->delay_ms))
+        wrong = "delay_ms: expected 0 (now) or more";
+    else if (!hf_ask_integer(ask, "at_ms", 1, HF_TIME_MAX_MS, 0, &edit->at_ms))
+        wrong = "at_ms: expected a time in Unix ms";
+    else if (edit->set_priority &&
+             (priority == NULL || !hf_priority_read(priority, &edit->priority)))
+        wrong = "priority: expected high, normal or low";
+    else if (edit->payload == NULL && !edit->set_due && !edit->set_priority)
+        wrong = "expected payload, delay_ms, at_ms or priority";
+    if (wrong != NULL)
+        (void)hf_ask_refuse(ask, 400, "invalid", "%s", wrong);
+    return wrong == NULL;
+}
+
+/* Only a job that waits is changed. */
+hf_err hf_changes_job_edit(hf_query *ask, hf_reader *r)
+{
+    const char *queue, *id;
+    hf_job_edit edit = {HF_JOB_EDIT_INIT};
+    if (!job_of(ask, &queue, &id) || !take_edit(ask, &edit))
+        return HF_OK;
+    hf_err err = hf_admin_edit(r->admin, queue, id, &edit, r->detail);
+    return err == HF_OK ? give_done(ask, r, "edited", json_true()) : err;
 }
 
 hf_err hf_changes_job_delete(hf_query *ask, hf_reader *r)

@@ -130,7 +130,7 @@ static void ask_for(topic *t)
     hf_query *ask = t->asked ? NULL : hf_ask_new(t->kind->run, on_told, t);
     if (ask == NULL)
         return;
-    ask->away_is_fine = !t->kind->named;
+    ask->away_is_fine = t->kind->away_is_fine;
     memcpy(ask->place, t->place, sizeof ask->place);
     if (t->kind->named) {
         ask->target.text = strdup(strchr(t->name, ':') + 1);

@@ -18,6 +18,7 @@ typedef struct hf_topic_kind {
     bool named;
     hf_ask_run run;
     const char *with; /* the word of another topic of this name that comes with it */
+    bool away_is_fine; /* it is read without Redis, too */
 } hf_topic_kind;
 
 /* All is borrowed. HF_NOMEM. */

@@ -297,6 +297,11 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
         request_end(*context);
 }
 
+void *hf_conn_arg(const hf_conn *c)
+{
+    return c->http->arg;
+}
+
 const char *hf_conn_method(const hf_conn *c)
 {
     return c->method;

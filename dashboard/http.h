@@ -42,6 +42,7 @@ void hf_http_serve(hf_http *http, int fd);
 
 /* ---- a request: all text is borrowed until it is answered ---- */
 
+void *hf_conn_arg(const hf_conn *conn); /* that of hf_http_open() */
 const char *hf_conn_method(const hf_conn *conn);
 const char *hf_conn_target(const hf_conn *conn); /* the path and the query, as sent */
 const char *hf_conn_header(const hf_conn *conn, const char *name); /* NULL: none */

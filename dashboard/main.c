@@ -8,6 +8,8 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "dashboard/changelog.h"
+#include "dashboard/dead_tasks.h"
 #include "dashboard/options.h"
 #include "dashboard/routes.h"
 
@@ -17,6 +19,8 @@ typedef struct server {
     uv_loop_t loop;
     uv_signal_t signals[3];
     hf_auth *auth;
+    hf_changelog *changelog;
+    hf_dead_tasks *tasks;
     hf_poller *poller;
     hf_routes *routes;
     hf_http *http;
@@ -46,6 +50,32 @@ static void start_signals(server *s)
     }
 }
 
+/* On the thread of the task. */
+static void on_task_ended(const hf_task_view *v, void *arg)
+{
+    static const char *const words[] = {[HF_TASK_DONE] = "",
+                                        [HF_TASK_STOPPED] = ", then stopped",
+                                        [HF_TASK_FAILED] = ", then failed: "};
+    server *s = arg;
+    hf_change change = {.status = 0};
+    (void)snprintf(change.by, sizeof change.by, "%s", v->order.by);
+    (void)snprintf(change.role, sizeof change.role, "%s", v->order.role);
+    (void)snprintf(change.what, sizeof change.what, "%s_ended",
+                   v->order.purge ? "purge" : "retry");
+    (void)snprintf(change.of, sizeof change.of, "%s", v->order.queue);
+    (void)snprintf(change.result, sizeof change.result, "%zu of %zu%s%.80s", v->done,
+                   v->order.jobs, words[v->state], v->why);
+    hf_changelog_add(s->changelog, &change);
+}
+
+static hf_err open_tasks(server *s)
+{
+    const hf_dead_tasks_opts opts = {
+        .server = &s->cli->server, .ended = on_task_ended, .arg = s};
+    s->changelog = hf_changelog_open();
+    return s->changelog == NULL ? HF_NOMEM : hf_dead_tasks_open(&s->tasks, &opts);
+}
+
 static hf_err open_parts(server *s, char *detail)
 {
     const hf_dash_opts *o = &s->opts;
@@ -54,11 +84,15 @@ static hf_err open_parts(server *s, char *detail)
                                .hosts = o->hosts,
                                .n_hosts = o->n_hosts,
                                .allow_changes = o->allow_changes};
+    hf_err err = open_tasks(s);
     const hf_poller_opts poller = {.server = &s->cli->server,
                                    .late_ms = o->late_ms,
                                    .poison = s->cli->config->worker.poison,
-                                   .hide_payloads = o->hide_payloads};
-    hf_err err = hf_auth_open(&s->auth, &auth, detail);
+                                   .hide_payloads = o->hide_payloads,
+                                   .tasks = s->tasks,
+                                   .changelog = s->changelog};
+    if (err == HF_OK)
+        err = hf_auth_open(&s->auth, &auth, detail);
     if (err == HF_OK)
         err = hf_listen_open(&s->opts.listen, o->group, detail);
     if (err == HF_OK)
@@ -67,6 +101,7 @@ static hf_err open_parts(server *s, char *detail)
                                    .poller = s->poller,
                                    .base = o->base,
                                    .user_header = o->user_header,
+                                   .changelog = s->changelog,
                                    .allow_changes = o->allow_changes,
                                    .metrics_only = o->metrics_only};
     if (err == HF_OK)
@@ -83,6 +118,8 @@ static void close_parts(server *s)
     hf_poller_close(s->poller);
     hf_http_close(s->http);
     hf_routes_close(s->routes);
+    hf_dead_tasks_close(s->tasks);
+    hf_changelog_close(s->changelog);
     hf_auth_close(s->auth);
     hf_listen_done(&s->opts.listen);
     for (size_t i = 0; i < HF_COUNT(numbers); i++)

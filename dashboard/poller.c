@@ -273,6 +273,8 @@ void hf_poller_close(hf_poller *p)
         p->reader.free_checkup(p->reader.checkup);
     if (p->reader.timeline != NULL)
         p->reader.free_timeline(p->reader.timeline);
+    if (p->reader.redis != NULL)
+        p->reader.free_redis(p->reader.redis);
     hf_lock_client_close(p->reader.locks, NULL, NULL);
     hf_admin_close(p->reader.admin);
     uv_close((uv_handle_t *)&p->async, on_closed);

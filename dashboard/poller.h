@@ -15,6 +15,9 @@ typedef struct hf_poller hf_poller;
 typedef struct hf_overview hf_overview;
 typedef struct hf_checkup hf_checkup;
 typedef struct hf_timeline hf_timeline;
+typedef struct hf_redis_seen hf_redis_seen;
+typedef struct hf_dead_tasks hf_dead_tasks;
+typedef struct hf_changelog hf_changelog;
 
 enum { HF_POLLER_TASKS = 200, HF_POLLER_REQUESTS = 12 };
 
@@ -23,6 +26,8 @@ typedef struct hf_poller_opts {
     const hf_server_opts *server;
     int64_t late_ms, poison; /* as hf_facts has them */
     bool hide_payloads;
+    hf_dead_tasks *tasks;    /* dead_tasks.h */
+    hf_changelog *changelog; /* changelog.h */
 } hf_poller_opts;
 
 /* What a task works with. It belongs to the poller's thread. */
@@ -43,6 +48,8 @@ typedef struct hf_reader {
     void (*free_checkup)(hf_checkup *checkup);
     hf_timeline *timeline; /* owned: timeline.h; the same */
     void (*free_timeline)(hf_timeline *timeline);
+    hf_redis_seen *redis; /* owned: api_redis.h; the same */
+    void (*free_redis)(hf_redis_seen *redis);
     char detail[HF_DETAIL_SIZE];
 } hf_reader;
 

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "dashboard/assets.h"
+#include "dashboard/changelog.h"
 #include "dashboard/events.h"
 #include "dashboard/routes_table.h"
 #include "dashboard/timeline.h"
@@ -28,6 +29,7 @@ typedef struct visit {
     hf_conn *conn;
     hf_http_target target; /* owned, until a question takes it */
     hf_role role;
+    char token[HF_TOKEN_NAME]; /* the name of the reader's, or "" */
 } visit;
 
 /* ---- short answers ---- */
@@ -89,14 +91,17 @@ static bool comes_from_another_site(const visit *v)
            (strcmp(site, "cross-site") == 0 || strcmp(site, "same-site") == 0);
 }
 
-/* The header that is named, from a proxy on this machine. */
+/* The header that is named, from a proxy on this machine; else the name of the token. */
 static void name_user(const visit *v, char out[HF_ASK_WHO])
 {
     const char *header = v->routes->opts.user_header;
     const char *name = header == NULL || !hf_conn_is_local(v->conn)
                            ? NULL
                            : hf_conn_header(v->conn, header);
-    (void)snprintf(out, HF_ASK_WHO, "%s", name == NULL ? "-" : name);
+    (void)snprintf(out, HF_ASK_WHO, "%s",
+                   name != NULL          ? name
+                   : v->token[0] != '\0' ? v->token
+                                         : "-");
     hf_text_plain(out);
 }
 
@@ -157,18 +162,35 @@ static void on_login(visit *v, bool in)
 
 /* ---- questions ---- */
 
-static void log_change(const hf_query *ask)
+/* "mail", "mail/nightly", or the lock that the body names. */
+static void name_subject(const hf_query *ask, char *out, size_t size)
 {
-    (void)fprintf(stderr,
-                  "holdfast-dashboard: change by=%s role=%s what=%s status=%u of=",
-                  ask->who, hf_role_word(ask->role), ask->what, ask->status);
-    for (size_t i = 0; i < HF_ASK_ARGS && ask->args[i] != NULL; i++)
-        (void)fprintf(stderr, "%s%s", i > 0 ? "/" : "", ask->args[i]);
-    const char *name = hf_ask_text(ask, "name");
-    char plain[HF_ASK_NAME];
-    (void)snprintf(plain, sizeof plain, "%s", name == NULL ? "" : name);
-    hf_text_plain(plain);
-    (void)fprintf(stderr, "%s\n", plain);
+    const char *name = hf_ask_text(ask, "name"), *queue = hf_ask_text(ask, "queue");
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < HF_ASK_ARGS && ask->args[i] != NULL && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s", i > 0 ? "/" : "",
+                                ask->args[i]);
+    if (len == 0)
+        (void)snprintf(out, size, "%s", name != NULL ? name : queue != NULL ? queue : "");
+}
+
+static void note_change(const hf_query *ask)
+{
+    const hf_routes *routes = hf_conn_arg(ask->owner);
+    hf_change change = {.status = ask->status};
+    json_t *answer = json_loads(ask->text, 0, NULL);
+    const char *error = json_string_value(json_object_get(answer, "error"));
+    (void)snprintf(change.by, sizeof change.by, "%s", ask->who);
+    (void)snprintf(change.role, sizeof change.role, "%s", hf_role_word(ask->role));
+    (void)snprintf(change.what, sizeof change.what, "%s", ask->what);
+    (void)snprintf(change.result, sizeof change.result, "%s",
+                   ask->status == 200 ? "done"
+                   : error != NULL    ? error
+                                      : "failed");
+    name_subject(ask, change.of, sizeof change.of);
+    hf_changelog_add(routes->opts.changelog, &change);
+    json_decref(answer);
 }
 
 static void on_told(hf_query *ask, bool dropped)
@@ -181,7 +203,7 @@ static void on_told(hf_query *ask, bool dropped)
         return;
     }
     if (ask->what != NULL)
-        log_change(ask);
+        note_change(ask);
     hf_http_answer answer = {
         .status = ask->status, .type = ask->type, .body = ask->text, .len = ask->len};
     (void)snprintf(file, sizeof file, "attachment; filename=\"%s\"", ask->file);
@@ -253,9 +275,13 @@ static void on_change(visit *v, const hf_route *route)
 }
 
 static const hf_topic_kind topic_kinds[] = {
-    {"overview", false, hf_overview_get, NULL}, {"runs", false, hf_timeline_news, NULL},
-    {"queue", true, hf_api_queue, NULL},        {"job", true, hf_api_job, "log"},
-    {"log", true, hf_api_job_log_news, NULL},   {NULL, false, NULL, NULL}};
+    {"overview", false, hf_overview_get, NULL, true},
+    {"runs", false, hf_timeline_news, NULL, true},
+    {"queue", true, hf_api_queue, NULL, false},
+    {"job", true, hf_api_job, "log", false},
+    {"log", true, hf_api_job_log_news, NULL, false},
+    {"task", true, hf_api_tasks_one, NULL, true},
+    {NULL, false, NULL, NULL, false}};
 
 static void on_events(visit *v)
 {
@@ -346,7 +372,7 @@ static void route(visit *v)
     }
     if (is_at(&v->target, 2, "api", "v1") || is_at(&v->target, 1, "metrics", NULL)) {
         v->role = hf_auth_role(auth, hf_conn_header(v->conn, "Authorization"),
-                               hf_conn_header(v->conn, "Cookie"));
+                               hf_conn_header(v->conn, "Cookie"), v->token);
         if (v->routes->opts.metrics_only && is_at(&v->target, 1, "api", NULL))
             refuse(v->conn, 404, "not_found", "an exporter has /metrics and /healthz");
         else

@@ -14,6 +14,7 @@ typedef struct hf_routes_opts {
     hf_poller *poller;
     const char *base;        /* "" or "/a/b" */
     const char *user_header; /* names the user, from a local proxy; NULL: none */
+    hf_changelog *changelog; /* changelog.h */
     bool allow_changes;
     bool metrics_only; /* an exporter has no pages and no API */
 } hf_routes_opts;

@@ -25,7 +25,7 @@ class Dashboard:
         self.port = free_port()
         words = [HOLDFAST, command, "--listen", f"127.0.0.1:{self.port}", "--redis", server.url, *options]
         if tokens:
-            path = fixture.write("tokens", f"# for tests\nread {READ}\nchange {WRITE}\n")
+            path = fixture.write("tokens", f"# for tests\nread {READ}\nchange {WRITE} ada\n")
             os.chmod(path, 0o600)
             words += ["--token-file", path]
         self.log = fixture.path(f"dashboard-{self.port}.log")

@@ -102,7 +102,8 @@ export class Server {
       const found = world.queues.filter((q) => q.queue.includes(query.get("match") ?? ""));
       return list(found.slice(Number(query.get("after") ?? 0)));
     }
-    if (first === "tasks") return world.tasks.get(second) ?? null;
+    if (first === "tasks" && second) return world.tasks.get(second) ?? null;
+    if (first === "tasks") return list([...world.tasks.values()]);
     if (first === "dead")
       return {
         groups: world.groups().filter((g) => !query.get("queue") || g.queue === query.get("queue")),
@@ -180,7 +181,10 @@ export class Server {
     if (first !== "dead") return {};
     const task = "t" + this.posts.length;
     world.retried.add(body.key);
-    world.tasks.set(task, { task, verb: second, state: "done", done: body.expect, total: body.expect });
+    world.tasks.set(task, {
+      ...{ task, verb: second, queue: body.queue, type: body.type, key: body.key, began_ms: Date.now() },
+      ...{ state: "done", done: body.expect, total: body.expect, unsure: 0, stopping: false, error: null },
+    });
     return { task };
   }
 

@@ -1,5 +1,5 @@
 // dead.js - dead jobs by type and error, and what is done with a group of them.
-import { ApiError, change, get } from "../api.js";
+import { ApiError, change } from "../api.js";
 import { exact, several, span, word } from "../format.js";
 import { button, choice, command, empty, figure, h, head, num, say, section, table, tag, to, when } from "../dom.js";
 import { gauge, spark } from "../charts.js";
@@ -11,54 +11,55 @@ const SINCE = [
   ["1h", "in the last hour"],
   ["24h", "in the last 24 h"],
 ];
-const TASK_MS = 1000;
+const TASK_MS = 1000; // while one runs
+const NO_TASK_MS = 5000;
 
-// The command that does the same; one error of a type has no option of the command.
+// The command that does the same.
 function cliOf(group, rate) {
-  return `holdfast dead retry -q ${word(group.queue)} --type ${word(group.type)} --rate ${rate}/s`;
+  const error = group.error ? ` --error ${word(group.error)}` : "";
+  return `holdfast dead retry -q ${word(group.queue)} --type ${word(group.type)}${error} --rate ${rate}/s`;
 }
 
-// ---- a task that runs in the server ----
-async function watch(at, task) {
-  at.own.tasks = { ...at.own.tasks, [task]: { task, done: 0, total: 0, state: "running" } };
-  const turn = async () => {
-    try {
-      at.own.tasks[task] = await get(at.api(["tasks", task]));
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      at.own.tasks[task] = { ...at.own.tasks[task], state: "failed", error: error.message };
-    }
-    at.redraw();
-    if (at.own.tasks?.[task]?.state === "running") setTimeout(turn, TASK_MS);
-    else at.reload("groups", "overview");
-  };
-  await turn();
+// ---- tasks that run in the server, of this reader and of others ----
+const runs = (t) => t.state === "running" || t.state === "away";
+
+function taskText(t) {
+  const did = t.verb === "purge" ? "removed" : "retried";
+  const unsure = t.unsure > 0 ? ` Of up to ${exact(t.unsure)} more it is not known: Redis went away.` : "";
+  if (t.stopping && runs(t)) return `${exact(t.done)} of ${exact(t.total)}, stopping`;
+  if (t.state === "running") return `${exact(t.done)} of ${exact(t.total)}`;
+  if (t.state === "away") return `${exact(t.done)} of ${exact(t.total)}, waiting for Redis: ${t.error ?? ""}`;
+  if (t.state === "done" && t.done === t.total) return `${several(t.done, "job")} ${did}.${unsure}`;
+  const why = { stopped: ", then stopped", failed: `, then it failed: ${t.error}` }[t.state] ?? "";
+  return `${exact(t.done)} of ${several(t.total, "job")} ${did}${why}.${unsure}`;
 }
 
 function taskLine(at, t) {
   const stop = async () => {
     try {
       await change(at.api(["tasks", t.task, "stop"]), {});
+      at.reload("tasks");
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       say(error.message);
     }
   };
-  const runs = t.state === "running";
-  const words = runs
-    ? `${exact(t.done)} of ${exact(t.total)}`
-    : `${several(t.done, "job")} ${t.verb === "purge" ? "removed" : "retried"}${t.state === "stopped" ? ", then stopped" : ""}${t.error ? ": " + t.error : "."}`;
+  const words = taskText(t);
+  const what = `${t.verb} of ${t.type ?? "all types"} in ${t.queue}`;
   return h(
     "p",
     { class: "sheet pad task", role: "status", "data-key": "task " + t.task },
     h("span", { class: "progress" }, gauge(t.done, t.total || 1, { w: 200, label: words }), words),
-    runs && button("Stop", stop, { class: "small" }),
+    h("span", { class: "soft" }, what, t.key ? ": " + t.key : "", " ", when(t.began_ms)),
+    at.about.changes && runs(t) && !t.stopping && button("Stop", stop, { class: "small", "aria-label": "Stop: " + what }),
   );
 }
 
 // ---- the chosen groups ----
+const nameOf = (g) => `${g.queue} ${g.type} ${g.key}`;
+
 function bulk(at, groups) {
-  const chosen = groups.filter((g) => at.own.chosen.has(g.key));
+  const chosen = groups.filter((g) => at.own.chosen.has(nameOf(g)));
   const jobs = chosen.reduce((sum, g) => sum + g.jobs, 0);
   const rate = at.own.rate ?? 50;
   const input = h("input", {
@@ -75,7 +76,6 @@ function bulk(at, groups) {
   });
   const since = at.params.get("since");
   const sinceMs = since ? at.data.groups.now_ms - { "1h": 3600000, "24h": 86400000 }[since] : null;
-  // A task for each group; the answers name them.
   const each = (verb) => ({
     path: at.api(["dead", verb]),
     body: () => ({
@@ -84,11 +84,12 @@ function bulk(at, groups) {
       key: chosen[0].key,
       since_ms: sinceMs,
       expect: chosen[0].jobs,
-      ...(verb === "retry" ? { rate } : { confirm: chosen[0].jobs }),
+      confirm: chosen[0].jobs,
+      ...(verb === "retry" && { rate }),
     }),
-    after: (answer) => {
-      at.own.chosen.delete(chosen[0].key);
-      void watch(at, answer.task);
+    after: () => {
+      at.own.chosen.clear();
+      at.reload("tasks");
     },
     done: "It has begun.",
   });
@@ -129,19 +130,19 @@ function bulk(at, groups) {
 // ---- the page ----
 function row(at, g) {
   const choose = (e) => {
-    at.own.chosen = new Set(e.target.checked ? [g.key] : []);
+    at.own.chosen = new Set(e.target.checked ? [nameOf(g)] : []);
     at.redraw();
   };
   const bad = g.spark?.some((n) => n > 0);
   return h(
     "tr",
-    { "data-key": g.key + " " + g.queue + " " + g.type },
+    { "data-key": nameOf(g) },
     h(
       "td",
       { class: "full spread" },
       h("input", {
         type: "checkbox",
-        checked: at.own.chosen.has(g.key),
+        checked: at.own.chosen.has(nameOf(g)),
         "aria-label": `${several(g.jobs, "job")} of ${g.type}: ${g.error}`,
         onchange: choose,
       }),
@@ -194,11 +195,21 @@ function exportGroups(groups) {
 }
 
 export const dead = {
-  parts: (at) => ({ groups: { path: at.api(["dead", "groups"], at.filter("queue", "since")), every: 5000 } }),
+  parts: (at) => ({
+    groups: { path: at.api(["dead", "groups"], at.filter("queue", "since")), every: 5000 },
+    tasks: { path: "tasks", every: at.data.tasks?.items.some(runs) ? TASK_MS : NO_TASK_MS },
+  }),
   view(at) {
     at.own.chosen ??= new Set();
+    const tasks = at.data.tasks?.items ?? [];
+    const running = tasks.filter(runs).length;
+    if (running !== at.own.running) {
+      if (running < at.own.running) at.reload("groups", "overview");
+      at.own.running = running;
+      at.update();
+    }
     const list = at.data.groups;
-    const cli = ["holdfast dead list", "holdfast dead retry --type T --rate 50/s", "holdfast dead purge --since 1d"];
+    const cli = ["holdfast dead list", "holdfast dead retry --type T --error TEXT --rate 50/s", "holdfast dead purge --since 1d"];
     const queue = at.params.get("queue") ?? "";
     const names = [
       ...new Set([...(at.data.overview?.queues ?? []).filter((q) => q.dead > 0).map((q) => q.queue), queue]),
@@ -247,7 +258,7 @@ export const dead = {
           bulk(at, list.groups),
         );
     }
-    content.push(Object.values(at.own.tasks ?? {}).map((t) => taskLine(at, t)));
+    content.push(tasks.map((t) => taskLine(at, t)));
     return { title: "Dead jobs", cli, content: content.flat() };
   },
 };

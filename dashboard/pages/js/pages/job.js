@@ -261,6 +261,64 @@ function bytesOf(at, j, kind, size) {
 }
 
 // ---- the page ----
+const DUE = [
+  ["", "as it is"],
+  ["0", "now"],
+  ["600000", "in 10 minutes"],
+  ["3600000", "in an hour"],
+  ["86400000", "in a day"],
+];
+const PRIORITY = [["", "as it is"], ...["high", "normal", "low"].map((p) => [p, p])];
+
+// The whole payload as a text that can be written back as it is; null: it is none.
+function payloadText(at, j) {
+  const data = at.own.payload?.data;
+  if (!data || data.length < j.payload_bytes) return null;
+  const text = new TextDecoder().decode(data);
+  return plain(text) === text && !text.includes("\ufffd") ? text : null;
+}
+
+function editButton(at, j) {
+  const edit = { priority: "", delay: "" };
+  const text = payloadText(at, j);
+  const area =
+    text !== null && h("textarea", { class: "field mono", rows: 8, spellcheck: "false", "aria-label": "Payload" });
+  if (area) area.value = text;
+  const label = (name, node) => h("label", {}, name, " ", node);
+  return changeButton(at, {
+    label: "Edit…",
+    title: `Change job ${j.id}?`,
+    text: "Only a job that waits can be changed. The time in which it must start counts from its new time.",
+    fields: [
+      label(
+        "due",
+        choice("Due", "", DUE, (ms) => {
+          edit.delay = ms;
+        }),
+      ),
+      label(
+        "priority",
+        choice("Priority", "", PRIORITY, (p) => {
+          edit.priority = p;
+        }),
+      ),
+      area,
+    ].filter(Boolean),
+    verb: "Change it",
+    path: at.api(["jobs", j.id, "edit"]),
+    body: () => ({
+      queue: j.queue,
+      ...(edit.delay !== "" && { delay_ms: Number(edit.delay) }),
+      ...(edit.priority && { priority: edit.priority }),
+      ...(area && area.value !== text && { payload: area.value }),
+    }),
+    after: () => {
+      delete at.own.payload; // it is read again
+    },
+    done: `Job ${j.id} is changed.`,
+  });
+}
+
 function acts(at, j) {
   const path = (verb) => at.api(["jobs", j.id, verb]);
   const waits = ["dead", "delayed", "retry"].includes(j.state);
@@ -288,6 +346,7 @@ function acts(at, j) {
         body: () => ({ queue: j.queue }),
         done: `Job ${j.id} is ready.`,
       }),
+    ["ready", "delayed", "retry"].includes(j.state) && editButton(at, j),
     j.state !== "dead" && j.state !== "done" && cancelButton(at, j),
     (waits || j.state === "ready") &&
       changeButton(at, {

@@ -98,13 +98,19 @@ function servers(at, r) {
       cell("state", n.state !== "up" ? bad(n.state) : good(n.role === "slave" ? "replica" : "primary")),
       cell("version", n.version),
       cell("memory", n.state === "up" ? memoryOf(n) : "–"),
+      cell(
+        "CPU",
+        known(n.cpu, (share) => `${Math.round(share * 100)} %`),
+      ),
+      figure("clients", known(n.clients, exact)),
+      cell("up for", known(n.uptime_ms, span)),
       h("td", { class: "full" }, n.detail),
     );
   return section(
     "server",
     "The nodes",
     { said: exact(nodes.length) },
-    table("Nodes of the cluster", ["Node", "State", "Version", "Memory", ""], nodes.map(row)),
+    table("Nodes of the cluster", ["Node", "State", "Version", "Memory", "CPU", num("Clients"), "Up for", ""], nodes.map(row)),
   );
 }
 
@@ -239,14 +245,15 @@ const changesOf = (list) =>
     list.length > 0
       ? table(
           "Changes made through this dashboard",
-          ["When", "Who", "What"],
+          ["When", "Who", "What", "Result"],
           list.map((c) =>
             h(
               "tr",
               {},
               h("th", { scope: "row" }, when(c.at_ms)),
-              cell("who", c.by || "not known"),
-              h("td", { class: "full" }, h("span", { class: "mono" }, c.what)),
+              cell("who", c.by === "-" ? "not known" : c.by, h("span", { class: "sub" }, c.role)),
+              h("td", { class: "full" }, c.what.replaceAll("_", " "), " ", h("span", { class: "mono" }, c.of)),
+              cell("result", h("span", { class: c.status >= 400 ? "warn" : "" }, c.result)),
             ),
           ),
         )
