@@ -15,7 +15,10 @@
 
 enum {
     TICKS = 48, /* more are shown as a band */
+    MISSED_LOOK = 2000,
+    ZONES = 32,
     HOUR_MS = 3600000,
+    DAY_MS = 24 * HOUR_MS,
     SCHEDULES = 1000,
     LOCKS = 200,
     LOCKS_MS = 1000,
@@ -45,19 +48,28 @@ hf_err hf_api_other_about(hf_query *ask, hf_reader *r)
 /* ---- schedules ---- */
 
 typedef struct scheduler {
-    json_t *items;
+    json_t *items, *changes;
     int64_t now_ms, until_ms;
+    size_t n_zones;
+    char zones[ZONES][HF_ZONE_SIZE]; /* of which `changes` tells */
 } scheduler;
+
+/* False: this host cannot read the expression or the zone. */
+static bool read_cron(const hf_schedule_info *s, hf_cron *cron, hf_zone **zone)
+{
+    char detail[HF_DETAIL_SIZE];
+    *zone = NULL;
+    return hf_cron_parse(cron, s->cron, detail) == HF_OK &&
+           (s->tz[0] == '\0' || hf_zone_open(zone, s->tz, detail) == HF_OK);
+}
 
 /* The next ticks of an expression, behind the one that Redis knows. */
 static void add_cron_ticks(const hf_schedule_info *s, int64_t until_ms, json_t *list)
 {
-    char detail[HF_DETAIL_SIZE];
-    hf_zone *zone = NULL;
+    hf_zone *zone;
     hf_cron cron;
     int64_t at = s->next_ms / 1000;
-    if (hf_cron_parse(&cron, s->cron, detail) != HF_OK ||
-        (s->tz[0] != '\0' && hf_zone_open(&zone, s->tz, detail) != HF_OK))
+    if (!read_cron(s, &cron, &zone))
         return;
     while (json_array_size(list) <= TICKS && hf_cron_next(&cron, zone, at, &at) &&
            at * 1000 <= until_ms)
@@ -82,11 +94,86 @@ static json_t *ticks_of(const hf_schedule_info *s, int64_t until_ms)
     return list;
 }
 
+/* The ticks of an expression after `from` and before `end`, in seconds. */
+static void add_cron_missed(const hf_schedule_info *s, int64_t from, int64_t end,
+                            json_t *list)
+{
+    hf_zone *zone;
+    hf_cron cron;
+    if (!read_cron(s, &cron, &zone))
+        return;
+    if (hf_cron_count(&cron, zone, from, end) <= MISSED_LOOK)
+        while (hf_cron_next(&cron, zone, from, &from) && from < end)
+            (void)json_array_append_new(list, json_integer(from * 1000));
+    hf_zone_free(zone);
+}
+
+/* The same of an interval. Its ticks are as far apart from the last one that made a job,
+ * or from the next one. */
+static void add_every_missed(const hf_schedule_info *s, int64_t from_ms, int64_t end_ms,
+                             json_t *list)
+{
+    const int64_t every = s->every_ms, one = s->last_ms != 0 ? s->last_ms : s->next_ms;
+    if (one == 0)
+        return;
+    if (from_ms < end_ms - MISSED_LOOK * every)
+        from_ms = end_ms - MISSED_LOOK * every;
+    const int64_t since = ((from_ms - one) % every + every) % every;
+    for (int64_t at = from_ms - since + every; at < end_ms; at += every)
+        (void)json_array_append_new(list, json_integer(at));
+}
+
+/* The ticks of the last day that made no job since the last one that did. Redis counts
+ * them from a change of the schedule on, also a pause; their times follow from the
+ * expression. */
+static json_t *missed_of(const hf_schedule_info *s, int64_t now_ms)
+{
+    json_t *list = json_array();
+    const bool whole = s->last_ms > now_ms - DAY_MS;
+    const int64_t from_ms = whole ? s->last_ms : now_ms - DAY_MS;
+    const int64_t end_ms = s->next_ms != 0 && s->next_ms < now_ms ? s->next_ms : now_ms;
+    const size_t passed = (size_t)s->passed;
+    if (passed > 0 && s->cron[0] != '\0')
+        add_cron_missed(s, from_ms / 1000, end_ms / 1000, list);
+    else if (passed > 0 && s->every_ms > 0)
+        add_every_missed(s, from_ms, end_ms, list);
+    while (json_array_size(list) > passed)
+        (void)json_array_remove(list, whole ? json_array_size(list) - 1 : 0);
+    while (json_array_size(list) > TICKS)
+        (void)json_array_remove(list, 0);
+    return list;
+}
+
+/* When the clocks of its zone change before the end. */
+static void add_changes(scheduler *all, const hf_schedule_info *s)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_zone *zone = NULL;
+    bool known = s->tz[0] == '\0' || all->n_zones == ZONES;
+    for (size_t i = 0; i < all->n_zones && !known; i++)
+        known = strcmp(all->zones[i], s->tz) == 0;
+    if (known || hf_zone_open(&zone, s->tz, detail) != HF_OK)
+        return;
+    memcpy(all->zones[all->n_zones++], s->tz, sizeof s->tz);
+    hf_zone_span now = hf_zone_span_at(zone, all->now_ms / 1000), next;
+    for (; now.until <= all->until_ms / 1000; now = next) {
+        next = hf_zone_span_at(zone, now.until);
+        if (next.offset != now.offset)
+            (void)json_array_append_new(
+                all->changes, json_pack("{s:s, s:I, s:I}", "tz", s->tz, "at_ms",
+                                        (json_int_t)now.until * 1000, "by_ms",
+                                        ((json_int_t)next.offset - now.offset) * 1000));
+    }
+    hf_zone_free(zone);
+}
+
 static void on_schedule(const hf_schedule_info *s, void *arg)
 {
     scheduler *all = arg;
     json_t *object = hf_cron_json(s);
     (void)json_object_set_new(object, "ticks", ticks_of(s, all->until_ms));
+    (void)json_object_set_new(object, "missed_ms", missed_of(s, all->now_ms));
+    add_changes(all, s);
     (void)json_array_append_new(all->items, object);
 }
 
@@ -97,16 +184,22 @@ hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r)
     size_t n = 0;
     if (!hf_target_number(&ask->target, "hours", 1, 24 * 7, 24, &hours))
         return hf_ask_refuse(ask, 400, "invalid", "hours: expected 1 to 168");
-    scheduler all = {.items = json_array(),
-                     .until_ms = hf_reader_now_ms(r) + hours * HOUR_MS};
+    scheduler all = {
+        .items = json_array(), .changes = json_array(), .now_ms = hf_reader_now_ms(r)};
+    all.until_ms = all.now_ms + hours * HOUR_MS;
     hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
     for (size_t i = 0; i < n && err == HF_OK; i++)
         err = hf_admin_schedules(r->admin, names[i], NULL, SCHEDULES, on_schedule, &all,
                                  r->detail);
     free(names);
     if (err == HF_OK)
-        return hf_ask_list(ask, r, all.items, "", json_array_size(all.items));
+        return hf_ask_give(ask, r,
+                           json_pack("{s:o, s:n, s:I, s:o}", "items", all.items, "next",
+                                     "looked_at", (json_int_t)json_array_size(all.items),
+                                     "changes", all.changes),
+                           0);
     json_decref(all.items);
+    json_decref(all.changes);
     return err;
 }
 

@@ -30,7 +30,8 @@ class Dashboard:
             words += ["--token-file", path]
         self.log = fixture.path(f"dashboard-{self.port}.log")
         with open(self.log, "wb") as log:
-            self.child = fixture.start(words, stdout=log, stderr=subprocess.STDOUT)
+            self.child = fixture.start(words, stdout=log, stderr=subprocess.STDOUT,
+                                       env={**os.environ, **(env or {})})
         eventually(10, "the dashboard listens", lambda: "listening" in self.said())
 
     def said(self):
