@@ -208,6 +208,7 @@ async function keyboard(browser) {
     post?.path !== "dead/retry" ||
     post.body.key !== "a1" ||
     post.body.expect !== 201 ||
+    post.body.confirm !== 201 ||
     post.headers["holdfast-change"] !== "1" ||
     post.headers["content-type"] !== "application/json"
   )
@@ -237,6 +238,7 @@ const CHANGES = [
   ["queue/mail", "Purge…", "mail", "queues/mail/purge", { confirm: "mail" }],
   ["job/P6w0x?queue=reports", "Cancel", null, "jobs/P6w0x/cancel", { queue: "reports" }],
   ["job/P6w0deada1?queue=reports", "Retry", null, "jobs/P6w0deada1/retry", { queue: "reports" }],
+  ["job/P6w0waits?queue=reports", "Edit…", null, "jobs/P6w0waits/edit", { queue: "reports" }],
   ["job/P6w0deada1?queue=reports", "Delete…", null, "jobs/P6w0deada1/delete", { queue: "reports" }],
   ["schedules", "Run now", null, "schedules/default/nightly-backup/run", {}],
   ["schedules", "Pause", null, "schedules/default/nightly-backup/pause", {}],

@@ -335,11 +335,12 @@ export class World {
   job(id, queue) {
     const now = this.now;
     const dead = id.includes("dead");
+    const waits = id.includes("waits");
     return {
       id,
       queue,
       type: "report.render",
-      state: dead ? "dead" : "running",
+      state: dead ? "dead" : waits ? "delayed" : "running",
       attempts: 2,
       crashes: 1,
       max_attempts: 5,
