@@ -591,10 +591,20 @@ export class World {
       unsure_us: 120,
       tasks: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, null].map((ms, i) => [ms, i < 4 ? 4000 >> i : 0]),
       queues: this.queues.map((q, i) => ({ queue: q.queue, jobs: q.ready + q.delayed, bytes: 40000 * (i + 1) })),
-      changes: this.wrong ? [
-            { at_ms: this.now - HOUR, by: "anna", role: "change", what: "pause", of: "reports", status: 200, result: "done" },
+      changes: this.wrong
+        ? [
+            {
+              at_ms: this.now - HOUR,
+              by: "anna",
+              role: "change",
+              what: "pause",
+              of: "reports",
+              status: 200,
+              result: "done",
+            },
             { at_ms: this.now - HOUR, by: "-", role: "change", what: "purge", of: NASTY, status: 409, result: NASTY },
-          ] : [],
+          ]
+        : [],
     };
   }
   doctor() {

@@ -51,7 +51,10 @@ function taskLine(at, t) {
     { class: "sheet pad task", role: "status", "data-key": "task " + t.task },
     h("span", { class: "progress" }, gauge(t.done, t.total || 1, { w: 200, label: words }), words),
     h("span", { class: "soft" }, what, t.key ? ": " + t.key : "", " ", when(t.began_ms)),
-    at.about.changes && runs(t) && !t.stopping && button("Stop", stop, { class: "small", "aria-label": "Stop: " + what }),
+    at.about.changes &&
+      runs(t) &&
+      !t.stopping &&
+      button("Stop", stop, { class: "small", "aria-label": "Stop: " + what }),
   );
 }
 
@@ -209,7 +212,11 @@ export const dead = {
       at.update();
     }
     const list = at.data.groups;
-    const cli = ["holdfast dead list", "holdfast dead retry --type T --error TEXT --rate 50/s", "holdfast dead purge --since 1d"];
+    const cli = [
+      "holdfast dead list",
+      "holdfast dead retry --type T --error TEXT --rate 50/s",
+      "holdfast dead purge --since 1d",
+    ];
     const queue = at.params.get("queue") ?? "";
     const names = [
       ...new Set([...(at.data.overview?.queues ?? []).filter((q) => q.dead > 0).map((q) => q.queue), queue]),

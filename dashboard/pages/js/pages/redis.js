@@ -110,7 +110,11 @@ function servers(at, r) {
     "server",
     "The nodes",
     { said: exact(nodes.length) },
-    table("Nodes of the cluster", ["Node", "State", "Version", "Memory", "CPU", num("Clients"), "Up for", ""], nodes.map(row)),
+    table(
+      "Nodes of the cluster",
+      ["Node", "State", "Version", "Memory", "CPU", num("Clients"), "Up for", ""],
+      nodes.map(row),
+    ),
   );
 }
 
