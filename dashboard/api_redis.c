@@ -186,15 +186,16 @@ static int by_jobs(const void *a, const void *b)
     return more > 0 ? 1 : more < 0 ? -1 : strcmp((*x)->queue, (*y)->queue);
 }
 
-/* What one queue has; null where Redis does not say it. */
-static json_t *data_of(hf_reader *r, const hf_queue_stats *s, bool looks)
+/* What one queue has; null where Redis does not say it. A user that may not ask is not
+ * asked for again. */
+static json_t *data_of(hf_reader *r, const hf_queue_stats *s, bool *asks)
 {
     char detail[HF_DETAIL_SIZE];
     int64_t bytes = 0;
-    const bool known =
-        looks && hf_admin_memory(r->admin, s->queue, &bytes, detail) == HF_OK;
+    hf_err err = *asks ? hf_admin_memory(r->admin, s->queue, &bytes, detail) : HF_AUTH;
+    *asks = *asks && err != HF_AUTH;
     return json_pack("{s:s, s:I, s:o}", "queue", s->queue, "jobs", (json_int_t)jobs_of(s),
-                     "bytes", number_or_null(bytes, known));
+                     "bytes", number_or_null(bytes, err == HF_OK));
 }
 
 static hf_err read_data(hf_reader *r, hf_redis_seen *seen)
@@ -217,8 +218,11 @@ static hf_err read_data(hf_reader *r, hf_redis_seen *seen)
     json_decref(seen->queues);
     seen->queues = json_array();
     seen->queues_ns = hf_boot_ns();
-    for (size_t i = 0; i < f->n_queues; i++)
-        (void)json_array_append_new(seen->queues, data_of(r, list[i], i < DATA_QUEUES));
+    bool asks = true;
+    for (size_t i = 0; i < f->n_queues; i++) {
+        asks = asks && i < DATA_QUEUES;
+        (void)json_array_append_new(seen->queues, data_of(r, list[i], &asks));
+    }
     free(list);
     return HF_OK;
 }

@@ -12,7 +12,7 @@
 struct hf_changelog {
     pthread_mutex_t mutex;
     size_t n; /* ever */
-    hf_change last[HF_CHANGELOG_KEPT];
+    hf_changelog_entry last[HF_CHANGELOG_KEPT];
 };
 
 hf_changelog *hf_changelog_open(void)
@@ -32,7 +32,7 @@ void hf_changelog_close(hf_changelog *log)
     free(log);
 }
 
-static void tell(const hf_change *c)
+static void tell(const hf_changelog_entry *c)
 {
     (void)fprintf(stderr, "holdfast-dashboard: change by=%s role=%s what=%s", c->by,
                   c->role, c->what);
@@ -44,9 +44,9 @@ static void tell(const hf_change *c)
     (void)fputc('\n', stderr);
 }
 
-void hf_changelog_add(hf_changelog *log, const hf_change *change)
+void hf_changelog_add(hf_changelog *log, const hf_changelog_entry *change)
 {
-    hf_change new = *change;
+    hf_changelog_entry new = *change;
     new.at_ms = hf_wall_ms();
     hf_text_plain(new.by);
     hf_text_plain(new.of);
@@ -57,7 +57,7 @@ void hf_changelog_add(hf_changelog *log, const hf_change *change)
     (void)pthread_mutex_unlock(&log->mutex);
 }
 
-static json_t *object_of(const hf_change *c, int64_t ahead_ms)
+static json_t *object_of(const hf_changelog_entry *c, int64_t ahead_ms)
 {
     return json_pack("{s:I, s:o, s:s, s:s, s:o, s:o, s:I}", "at_ms",
                      (json_int_t)(c->at_ms + ahead_ms), "by", hf_out_text(c->by), "role",

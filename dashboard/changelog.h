@@ -13,7 +13,7 @@ typedef struct hf_changelog hf_changelog;
 
 enum { HF_CHANGELOG_KEPT = 100, HF_CHANGELOG_TEXT = 160 };
 
-typedef struct hf_change {
+typedef struct hf_changelog_entry {
     int64_t at_ms;              /* on this host's clock; set by hf_changelog_add() */
     char by[HF_CHANGELOG_TEXT]; /* "-": not known */
     char role[8];
@@ -21,13 +21,13 @@ typedef struct hf_change {
     char of[2 * HF_CHANGELOG_TEXT];
     char result[HF_CHANGELOG_TEXT]; /* "done", or why not */
     unsigned status;                /* of the answer; 0: it is the end of a task */
-} hf_change;
+} hf_changelog_entry;
 
 hf_changelog *hf_changelog_open(void);      /* NULL: no memory */
 void hf_changelog_close(hf_changelog *log); /* NULL is fine */
 
 /* Texts lose their control characters. */
-void hf_changelog_add(hf_changelog *log, const hf_change *change);
+void hf_changelog_add(hf_changelog *log, const hf_changelog_entry *change);
 
 /* The newest first; the caller's. ahead_ms: Redis's clock minus this host's. */
 json_t *hf_changelog_objects(hf_changelog *log, int64_t ahead_ms);

@@ -57,7 +57,7 @@ static void on_task_ended(const hf_task_view *v, void *arg)
                                         [HF_TASK_STOPPED] = ", then stopped",
                                         [HF_TASK_FAILED] = ", then failed: "};
     server *s = arg;
-    hf_change change = {.status = 0};
+    hf_changelog_entry change = {.status = 0};
     (void)snprintf(change.by, sizeof change.by, "%s", v->order.by);
     (void)snprintf(change.role, sizeof change.role, "%s", v->order.role);
     (void)snprintf(change.what, sizeof change.what, "%s_ended",

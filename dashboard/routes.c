@@ -178,7 +178,7 @@ static void name_subject(const hf_query *ask, char *out, size_t size)
 static void note_change(const hf_query *ask)
 {
     const hf_routes *routes = hf_conn_arg(ask->owner);
-    hf_change change = {.status = ask->status};
+    hf_changelog_entry change = {.status = ask->status};
     json_t *answer = json_loads(ask->text, 0, NULL);
     const char *error = json_string_value(json_object_get(answer, "error"));
     (void)snprintf(change.by, sizeof change.by, "%s", ask->who);

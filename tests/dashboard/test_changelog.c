@@ -23,11 +23,11 @@ static void the_last_hundred_are_kept(void **state)
     hf_changelog *log = hf_changelog_open();
     assert_non_null(log);
     for (unsigned i = 0; i < HF_CHANGELOG_KEPT + 7; i++) {
-        hf_change change = {.by = "ada",
-                            .role = "change",
-                            .what = "pause",
-                            .result = "done",
-                            .status = 200};
+        hf_changelog_entry change = {.by = "ada",
+                                     .role = "change",
+                                     .what = "pause",
+                                     .result = "done",
+                                     .status = 200};
         (void)snprintf(change.of, sizeof change.of, "q%u", i);
         hf_changelog_add(log, &change);
     }
@@ -48,12 +48,12 @@ static void a_text_cannot_forge_a_line(void **state)
 {
     (void)state;
     hf_changelog *log = hf_changelog_open();
-    const hf_change change = {.by = "a\nb",
-                              .role = "change",
-                              .what = "purge",
-                              .of = "q\x1b[2J",
-                              .result = "no\r\nline",
-                              .status = 409};
+    const hf_changelog_entry change = {.by = "a\nb",
+                                       .role = "change",
+                                       .what = "purge",
+                                       .of = "q\x1b[2J",
+                                       .result = "no\r\nline",
+                                       .status = 409};
     hf_changelog_add(log, &change);
     json_t *list = hf_changelog_objects(log, 0);
     assert_string_equal(text_of(list, 0, "by"), "a b");
