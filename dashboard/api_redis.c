@@ -15,10 +15,11 @@
 enum {
     NODES = 64, /* whose rates are known */
     PLACE = 96,
-    RATE_MS = 1000,    /* a rate is of at least so long */
-    STEP_US = 500000,  /* a clock that moved more was set */
-    DATA_MS = 60000,   /* for so long the data of the queues are not looked at again */
-    DATA_QUEUES = 100, /* with the most jobs; the others are not estimated */
+    RATE_MS = 1000,      /* a rate is of at least so long */
+    STEP_US = 500000,    /* a clock that moved more was set */
+    DATA_MS = 60000,     /* for so long the data of the queues are not looked at again */
+    DATA_QUEUES = 100,   /* with the most jobs; the others are not estimated */
+    DATA_LOOK_MS = 1000, /* nor those that this time is not enough for */
     US_NS = 1000
 };
 
@@ -220,7 +221,8 @@ static hf_err read_data(hf_reader *r, hf_redis_seen *seen)
     seen->queues_ns = hf_boot_ns();
     bool asks = true;
     for (size_t i = 0; i < f->n_queues; i++) {
-        asks = asks && i < DATA_QUEUES;
+        asks = asks && i < DATA_QUEUES &&
+               hf_boot_ns() - seen->queues_ns < DATA_LOOK_MS * HF_MS_NS;
         (void)json_array_append_new(seen->queues, data_of(r, list[i], &asks));
     }
     free(list);
