@@ -190,7 +190,7 @@ static void a_redis_that_is_away_is_waited_for(void **state)
     dead_jobs_make(&redis, 60, 61);
     const hf_task_order order = order_of(false, 60, 20);
     start(&order, id);
-    EVENTUALLY(LONG_MS, view_of(id).done > 0);
+    EVENTUALLY(LONG_MS, view_of(id).done >= 15); /* more than one slice */
     hf_fixture_signal(&redis, SIGSTOP);
     EVENTUALLY(LONG_MS, view_of(id).state == HF_TASK_AWAY);
     assert_string_not_equal(view_of(id).why, "");
