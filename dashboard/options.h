@@ -2,8 +2,8 @@
 #ifndef HF_DASHBOARD_OPTIONS_H
 #define HF_DASHBOARD_OPTIONS_H
 
+#include "base/listen.h"
 #include "cli/cli.h"
-#include "dashboard/listen.h"
 
 enum { HF_DASH_BASE = 128 };
 

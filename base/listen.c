@@ -1,5 +1,5 @@
 /* listen.c - see listen.h. */
-#include "dashboard/listen.h"
+#include "base/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

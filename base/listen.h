@@ -1,7 +1,7 @@
-/* listen.h - the socket of the dashboard: "127.0.0.1:8880", "[::1]:8880", "unix:/path".
+/* listen.h - a socket that listens: "127.0.0.1:8880", "[::1]:8880", "unix:/path".
  */
-#ifndef HF_DASHBOARD_LISTEN_H
-#define HF_DASHBOARD_LISTEN_H
+#ifndef HF_BASE_LISTEN_H
+#define HF_BASE_LISTEN_H
 
 #include <stdbool.h>
 
