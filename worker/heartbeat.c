@@ -42,7 +42,6 @@ typedef struct hf_heartbeat {
     bool soon;              /* the timer comes before its time */
     int64_t started_ms;     /* Redis's clock */
     _Atomic uint64_t pulse;
-    _Atomic uint32_t running_now, capacity_now;
 } hf_heartbeat;
 
 static const char *state_of(const hf_worker *w)
@@ -68,9 +67,16 @@ static void add_pools(const hf_worker *w, hf_buf *json)
 {
     static const char *const states[] = {"starting", "up", "down"};
     hf_pool_facts list[HF_POOLS_MAX];
+    hf_pool_gauges gauges[HF_POOLS_MAX];
     size_t n = hf_supervisors_facts(w, list);
     for (size_t i = 0; i < n; i++) {
         const hf_pool_facts *pool = &list[i];
+        gauges[i] = (hf_pool_gauges){.name = pool->name,
+                                     .up = pool->health == HF_POOL_UP,
+                                     .processes = pool->processes,
+                                     .slots = pool->slots,
+                                     .running = pool->running,
+                                     .memory = pool->resident};
         hf_buf_text(json, i == 0 ? "{\"name\":\"" : ",{\"name\":\"");
         hf_json_escape(json, pool->name, strlen(pool->name));
         hf_buf_printf(json,
@@ -79,6 +85,7 @@ static void add_pools(const hf_worker *w, hf_buf *json)
                       states[pool->health], pool->processes, pool->slots, pool->running,
                       (unsigned long long)pool->resident);
     }
+    hf_counters_pools(w->counters, gauges, n);
 }
 
 static void write_json(const hf_worker *w, hf_buf *json)
@@ -208,6 +215,15 @@ static void show_slots(hf_worker *w)
 
 /* ---- the pulse ---- */
 
+static hf_health_state health_of(const hf_worker *w)
+{
+    if (w->phase == HF_STARTING)
+        return HF_HEALTH_STARTING;
+    if (w->phase != HF_SERVING)
+        return HF_HEALTH_STOPPING;
+    return w->quiet ? HF_HEALTH_QUIET : HF_HEALTH_SERVING;
+}
+
 /* The first time it means that each queue was asked for jobs, unless this worker wants
  * none: it may be full with those of the first. */
 static bool has_looked(const hf_worker *w)
@@ -227,8 +243,7 @@ static bool is_watched(const hf_worker *w)
 void hf_heartbeat_turn(hf_worker *w)
 {
     uint32_t running = hf_runner_now(w);
-    atomic_store(&w->heartbeat->running_now, running);
-    atomic_store(&w->heartbeat->capacity_now, hf_runner_capacity(w));
+    hf_health_is(&w->health, health_of(w), running, hf_runner_capacity(w));
     if (w->heartbeat_due ||
         (w->phase != HF_STARTING && w->heartbeat->shown != state_of(w)))
         hf_heartbeat_send(w); /* the first one as soon as Redis's time is known */
@@ -237,8 +252,10 @@ void hf_heartbeat_turn(hf_worker *w)
     if (!w->heard || !is_watched(w))
         return;
     w->heard = false;
-    if (atomic_load(&w->heartbeat->pulse) > 0 || has_looked(w))
+    if (atomic_load(&w->heartbeat->pulse) > 0 || has_looked(w)) {
         atomic_fetch_add(&w->heartbeat->pulse, 1);
+        hf_health_heard(&w->health, hf_boot_ns());
+    }
 }
 
 hf_err hf_heartbeat_new(hf_worker *w)
@@ -273,14 +290,4 @@ void hf_heartbeat_start(hf_worker *w)
 uint64_t hf_worker_pulse(const hf_worker *w)
 {
     return atomic_load(&w->heartbeat->pulse);
-}
-
-uint32_t hf_worker_running(const hf_worker *w)
-{
-    return atomic_load(&w->heartbeat->running_now);
-}
-
-uint32_t hf_worker_slots(const hf_worker *w)
-{
-    return atomic_load(&w->heartbeat->capacity_now);
 }

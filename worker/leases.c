@@ -65,6 +65,19 @@ static void free_renewal(renewal *r)
     free(r);
 }
 
+/* How near its end the renewal was. */
+static void count_margin(const renewal *r)
+{
+    const uint64_t now = hf_boot_ns();
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < r->batch->n; i++) {
+        const uint64_t end = hf_lease_deadline_ns(r->batch->leases[i]);
+        const uint64_t left = end > now ? end - now : 0;
+        least = left < least ? left : least;
+    }
+    hf_counters_margin(r->site->worker->counters, least, now);
+}
+
 /* A lease whose job is marked as cancelled counts as not renewed, too: its next renewal
  * says again that it is marked. */
 static void on_confirmed(void *arg, hf_err err, const char *detail)
@@ -130,6 +143,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
     r->sent_ns = answer->sent_ns;
+    if (err == HF_OK)
+        count_margin(r);
     if (err == HF_OK && r->site->leases->replicas != NULL) {
         confirm(r);
         return;

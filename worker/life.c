@@ -321,6 +321,7 @@ static void turn(hf_worker *w)
 static void on_turn(uv_check_t *check)
 {
     hf_worker *w = check->data;
+    hf_health_turns(&w->health, uv_now(&w->loop), 0);
     w->claimed = false;
     turn(w);
 }
@@ -334,6 +335,7 @@ static void on_late_turn(uv_prepare_t *prepare)
     while (w->turn_due)
         turn(w);
     hf_past_turn(w, w->claimed);
+    hf_health_turns(&w->health, uv_now(&w->loop), uv_backend_timeout(&w->loop));
 }
 
 /* ---- the start ---- */
@@ -573,7 +575,9 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
         uv_timer_start(&w->phase_timer, on_start_over, START_MS, 0);
         uv_async_send(&w->async); /* it may have been stopped before */
     }
+    hf_health_turns(&w->health, uv_now(&w->loop), 0);
     hf_runner_loop(w);
+    atomic_store(&w->health.due_ms, 0);
     forget_jobs(w);
     if (detail != NULL)
         snprintf(detail, HF_DETAIL_SIZE, "%s", w->detail);

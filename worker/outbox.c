@@ -252,6 +252,14 @@ static void on_lost(hf_worker *w, hf_run *run)
     hf_run_report(w, run, "lost");
 }
 
+/* Like the counters of the queue, and its history. */
+static void count_attempt(const hf_run *run)
+{
+    if ((run->ended & (HF_PAST_DONE | HF_PAST_FAILED)) != 0)
+        hf_counters_attempt(run->served->whole->counters, run->record.type,
+                            (uint64_t)run->wait_ms * HF_MS_NS, hf_run_ran_ns(run));
+}
+
 /* The end of it. */
 static void settle(batch *b)
 {
@@ -264,6 +272,7 @@ static void settle(batch *b)
     hf_watchdog_drop_many(w->watchdog, leases, n);
     for (size_t i = 0; i < b->n; i++) {
         hf_past_note(b->runs[i], b->runs[i]->ended);
+        count_attempt(b->runs[i]);
         hf_runs_ended(b->runs[i]);
         hf_run_free(b->runs[i]);
     }

@@ -216,6 +216,7 @@ static void drop(hf_worker *w, int64_t ends)
     hf_past *p = w->past;
     const uint64_t now = hf_boot_ns();
     p->dropped += (uint64_t)ends;
+    hf_counters_dropped(w->counters, (uint64_t)ends);
     if (p->dropping_logged_ns != 0 &&
         now - p->dropping_logged_ns < HF_REMIND_MS * HF_MS_NS)
         return;

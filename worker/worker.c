@@ -79,7 +79,9 @@ static void bound_wait_replicas(hf_worker *w)
 static hf_err open_parts(hf_worker *w, const hf_plan *plan)
 {
     w->opts = plan->opts;
-    hf_err err = hf_wake_new(w);
+    hf_err err = hf_counters_new(&w->counters);
+    if (err == HF_OK)
+        err = hf_wake_new(w);
     if (err == HF_OK)
         err = hf_queues_open(w);
     if (err == HF_OK)
@@ -110,6 +112,7 @@ static void close_parts(hf_worker *w)
     hf_leases_free(w);
     hf_heartbeat_free(w);
     hf_schedules_free(w);
+    hf_counters_free(w->counters);
 }
 
 static void take_plan(hf_worker *w, hf_plan *plan)

@@ -22,6 +22,8 @@
 #include "queue/ops.h"
 #include "redis/cluster.h"
 #include "redis/replicas.h"
+#include "worker/metrics/counters.h"
+#include "worker/metrics/health.h"
 #include "worker/plan.h"
 
 enum {
@@ -78,6 +80,7 @@ struct hf_worker {
     hf_rng rng;
 
     /* its parts, each with a header of its own; owned */
+    hf_counters *counters; /* of its metrics */
     struct hf_wake *wake;
     hf_queues *queues;
     struct hf_runner *runner;
@@ -144,6 +147,7 @@ struct hf_worker {
                                          under note_lock */
     atomic_uint stops, orders;        /* calls of stop; of quiet and resume */
     atomic_bool quiet_wanted;         /* by the last of those */
+    hf_health health;
     atomic_bool async_ready;
     unsigned stops_seen, orders_seen;
     size_t unreturned;

@@ -334,6 +334,26 @@ HF_API uint32_t hf_worker_running(const hf_worker *worker);
 /* How many jobs it can run at a time now, with those of its pools; from any thread. */
 HF_API uint32_t hf_worker_slots(const hf_worker *worker);
 
+/* From any thread, for whoever watches the process; neither waits for the loop. alive:
+ * the loop has turned within 10 s, or sleeps no longer than it meant to. ready: it is
+ * alive, Redis has answered a claim or a check within 30 s, it is neither quiet nor being
+ * stopped, and if it has pools, at least one of them takes jobs. False: `detail` says
+ * why; it may be NULL. */
+HF_API bool hf_worker_alive(const hf_worker *worker, char detail[HF_DETAIL_SIZE]);
+HF_API bool hf_worker_ready(const hf_worker *worker, char detail[HF_DETAIL_SIZE]);
+
+typedef enum hf_metrics_format {
+    HF_METRICS_PROMETHEUS, /* text/plain; version=0.0.4 */
+    HF_METRICS_OPENMETRICS /* application/openmetrics-text; version=1.0.0 */
+} hf_metrics_format;
+
+/* From any thread: what the worker has counted since it was made (docs/metrics.md), as
+ * Prometheus reads it. *text, of *len bytes and a NUL, is freed by the caller with
+ * free(). Does not wait for the loop. HF_NOMEM, HF_TOOBIG. */
+HF_API HF_MUSTCHECK hf_err hf_worker_metrics(const hf_worker *worker,
+                                             hf_metrics_format format, char **text,
+                                             size_t *len);
+
 /* Frees the worker; not while it runs. Waits for C handlers that have not returned. NULL
  * is fine. */
 HF_API void hf_worker_free(hf_worker *worker);

@@ -223,6 +223,7 @@ SAYS(bool, false, hf_lease_lost, const hf_lease *lease)
 SAYS(bool, false, hf_notes_unreported, hf_run *run)
 SAYS(bool, false, hf_result_keep, hf_run *run)
 SAYS(int64_t, 1, hf_run_ran_ms, const hf_run *run)
+SAYS(uint64_t, 1, hf_run_ran_ns, const hf_run *run)
 SAYS(uint32_t, 20, hf_run_max_attempts, const hf_run *run)
 SAYS(bool, false, hf_queue_is, const hf_served *of, unsigned traits)
 SAYS(bool, false, hf_queue_is_divided, const hf_served *of)
@@ -238,6 +239,9 @@ SAYS(hf_err, HF_OK, hf_cron_put_read, const hf_answer *a, bool *written)
 SAYS(hf_err, HF_CONN, hf_op_cron_put, hf_client *client, const hf_queue *queue,
      const hf_cron_put_args *args, hf_answer_cb done, void *arg)
 NOTHING(hf_cron_due_claimed, const hf_reply *ticks, int64_t now_ms, hf_cron_due *out)
+NOTHING(hf_counters_attempt, hf_queue_counters *q, const char *type, uint64_t wait_ns,
+        uint64_t run_ns)
+NOTHING(hf_counters_margin, hf_counters *c, uint64_t ns, uint64_t now_ns)
 NOTHING(hf_queue_registered, hf_served *of, hf_site *asked, hf_err err,
         const char *detail)
 NOTHING(hf_queue_apply, hf_served *of, hf_queue_event event)

@@ -133,6 +133,7 @@ void hf_site_clock_tell(hf_site *site)
 
 void hf_site_clock_read(hf_site *site, int64_t now_ms, uint64_t sent_ns)
 {
+    hf_counters_request(site->worker->counters, hf_boot_ns() - sent_ns);
     if (hf_site_clock_sample(site, now_ms, sent_ns))
         hf_site_clock_tell(site);
 }

@@ -43,8 +43,10 @@ size_t hf_members_count(const hf_member *list, bool (*is)(const hf_member *m))
     return n;
 }
 
-void hf_member_stop(hf_member *m)
+void hf_member_stop(hf_member *m, const char *because)
 {
+    if (m->because == NULL)
+        m->because = because;
     m->stopped = true;
     hf_child_stop(m->child);
 }

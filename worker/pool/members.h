@@ -17,9 +17,10 @@ typedef struct hf_member {
     uint64_t generation;       /* of the program */
     uint64_t born_ns, busy_ns; /* when it had a job last */
     hf_wear limits;
-    bool joined;    /* it was started by hand */
-    bool worn;      /* it is replaced */
-    bool exclusive; /* a job runs in it that has to run alone */
+    const char *because; /* it is stopped; NULL: it is not, or all are */
+    bool joined;         /* it was started by hand */
+    bool worn;           /* it is replaced */
+    bool exclusive;      /* a job runs in it that has to run alone */
     bool stopped;
 } hf_member;
 
@@ -36,7 +37,8 @@ bool hf_member_has_joined(const hf_member *member); /* and serves */
 
 size_t hf_members_count(const hf_member *list, bool (*is)(const hf_member *member));
 
-void hf_member_stop(hf_member *member);
+/* `because`: for the metrics (worker/metrics/counters.h); NULL: all are stopped. */
+void hf_member_stop(hf_member *member, const char *because);
 /* Frees it. */
 void hf_members_remove(hf_member **list, hf_member *gone);
 

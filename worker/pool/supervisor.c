@@ -112,6 +112,16 @@ static bool has_old(const hf_supervisor *s)
     return false;
 }
 
+static void count_end(const hf_supervisor *s, const hf_member *m, bool wanted,
+                      bool failed)
+{
+    const char *why = wanted ? "left" : failed ? "start_failed" : "died";
+    if (m->because != NULL)
+        why = m->because;
+    if (!s->stopping)
+        hf_counters_process_ended(s->worker->counters, s->spec->name, why);
+}
+
 static void on_gone(hf_child *child, void *arg)
 {
     hf_member *m = arg;
@@ -123,6 +133,7 @@ static void on_gone(hf_child *child, void *arg)
     bool failed = !wanted && !settled && !m->joined && !hf_child_served(child);
     report(s, wanted ? HF_LOG_DEBUG : HF_LOG_WARN, "a process of a pool has ended", child,
            "error", wanted ? NULL : hf_child_why(child));
+    count_end(s, m, wanted, failed);
     hf_members_remove(&s->members, m);
     s->n_members--;
     if (failed) {
@@ -144,7 +155,7 @@ static void take_offer(hf_supervisor *s, uint64_t generation)
     hf_offer_report(&s->offer, s->worker, s->spec->name);
     for (hf_member *m = s->members; m != NULL; m = m->next)
         if (m->generation < generation && hf_member_is_alive(m))
-            hf_member_stop(m);
+            hf_member_stop(m, "reload");
     for (hf_run *run; (run = hf_run_pop(&s->waiting)) != NULL;)
         hf_outbox_release(run);
 }
@@ -337,7 +348,7 @@ static void give_place(hf_supervisor *s)
         return;
     for (hf_member *m = s->members; m != NULL; m = m->next)
         if (!m->joined && hf_member_is_alive(m)) {
-            hf_member_stop(m);
+            hf_member_stop(m, "joined");
             return;
         }
 }
@@ -364,7 +375,7 @@ static void replace(hf_supervisor *s)
         (void)start_one(s);
     else if (hf_members_count(s->members, is_fresh_and_serves) == fresh &&
              alive > s->target)
-        hf_member_stop(old);
+        hf_member_stop(old, "reload");
 }
 
 void hf_supervisor_turn(hf_supervisor *s, uint64_t now_ns)
@@ -400,6 +411,7 @@ static void look_for_worn(hf_supervisor *s, uint64_t now_ns)
         if (why == NULL)
             continue;
         m->worn = true;
+        m->because = why;
         report(s, HF_LOG_INFO, "a process of a pool is replaced", m->child, "because",
                why);
     }
@@ -417,7 +429,7 @@ static void look_for_idle(hf_supervisor *s, uint64_t now_ns)
             now_ns < m->busy_ns + (uint64_t)idle_ms * HF_MS_NS)
             continue;
         s->target--;
-        hf_member_stop(m);
+        hf_member_stop(m, "idle");
     }
 }
 
@@ -662,7 +674,7 @@ void hf_supervisor_stop(hf_supervisor *s)
     close_door(s);
     for (hf_member *m = s->members; m != NULL; m = m->next)
         if (m->joined || hf_member_is_alive(m))
-            hf_member_stop(m);
+            hf_member_stop(m, NULL);
     hf_supervisor_decide(s, hf_boot_ns());
 }
 

@@ -512,6 +512,7 @@ hf_whole *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
         hf_queue_come_back(whole->members);
         whole->credit = 0;
     }
+    whole->counters = hf_counters_queue(w->counters, queue->queue.name);
     if (whole->limits.shards != queue->settings.shards)
         whole->members->registration.done = false;
     whole->weight = queue->settings.weight;

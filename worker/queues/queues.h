@@ -31,6 +31,7 @@ struct hf_whole {
     hf_served *turn;        /* the member that is claimed next; NULL: none can be */
     uint32_t under_way;     /* jobs that the claims of its members ask for */
     bool busy;              /* one of these claims will probably bring jobs */
+    hf_queue_counters *counters; /* borrowed; NULL: no memory for them */
     unsigned n_shards;      /* as Redis says; 0: it is not divided */
     uint32_t logged_shards; /* it was logged that Redis has not as many as these */
     bool unserved;          /* it was logged that they cannot be served */

@@ -283,6 +283,7 @@ void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome)
     hf_log_field fields[9];
     char in[HF_DURATION_SIZE];
     size_t n = 0;
+    hf_counters_outcome(run->served->whole->counters, run->record.type, outcome);
     if (w->opts.log == NULL)
         return;
     int64_t run_ms = hf_run_ran_ms(run);

@@ -78,6 +78,7 @@ static void report_buried(const hf_served *served, const hf_claimed *claimed)
                                        {.key = "outcome", .text = "dead"},
                                        {.key = "error", .text = text}};
         hf_report(served->worker, HF_LOG_WARN, "job", fields, HF_COUNT(fields));
+        hf_counters_outcome(served->whole->counters, NULL, "dead");
     }
 }
 
@@ -271,6 +272,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
         return;
     }
     w->heard = served->claim.was_answered = true;
+    hf_counters_claim(w->counters);
     report_claimed(served, &claimed);
     report_buried(served, &claimed);
     hf_past_buried(served, claimed.n_buried);
