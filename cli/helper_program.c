@@ -2,37 +2,12 @@
 #include "cli/helper_program.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base.h"
-
-/* ---- where it is: found from where this program lies, so that both may be moved ---- */
-
-/* In the order in which they are tried: beside it, as after a build, and installed. */
-static const char *const folders[] = {"", HOLDFAST_LIBEXEC "/"};
-
-static bool find_program(const char *program, char out[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0)
-        return false;
-    self[n] = '\0';
-    char *end = strrchr(self, '/');
-    if (end == NULL)
-        return false;
-    end[1] = '\0';
-    for (size_t i = 0; i < HF_COUNT(folders); i++) {
-        int len = snprintf(out, PATH_MAX, "%s%s%s", self, folders[i], program);
-        if (len > 0 && len < PATH_MAX && access(out, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
+#include "cli/helper_path.h"
 
 /* ---- its arguments ---- */
 
@@ -92,7 +67,7 @@ int hf_helper_program(const hf_cli *cli, const char *program, const char *packag
     words w;
     const char *name = cli->args->command->name;
     const char *url = hf_argv_text(cli->args, "redis");
-    if (!find_program(program, path))
+    if (!hf_helper_path(program, path))
         return hf_cli_say(cli, HF_EXIT_UNAVAILABLE, "",
                           "%s needs the program %s: install the package %s", name,
                           program, package);

@@ -60,9 +60,9 @@ install(FILES completions/holdfast.fish
 install(FILES "packaging/holdfast-worker@.service"
   DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT command)
 
-# Where `holdfast dashboard` looks for it (cli/helper_program.c).
+# Where `holdfast` looks for them (cli/helper_path.c).
 if(TARGET holdfast_dashboard_command)
-  install(TARGETS holdfast_dashboard_command
+  install(TARGETS holdfast_dashboard_command holdfast_metrics_command
     RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/holdfast" COMPONENT dashboard)
   install(FILES packaging/holdfast-dashboard.service
     DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT dashboard)

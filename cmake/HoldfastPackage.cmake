@@ -89,5 +89,6 @@ set(CPACK_DEBIAN_DASHBOARD_DESCRIPTION "work queue on Redis - dashboard and expo
 ${about}
 
 This is the program behind `holdfast dashboard` and `holdfast exporter`:
-pages, an API of JSON and metrics for Prometheus; with a unit for systemd.")
+pages, an API of JSON and metrics for Prometheus; with a unit for systemd.
+It also serves the metrics of each worker that is told to.")
 include(CPack)

@@ -109,8 +109,9 @@ typedef struct hf_config {
     size_t n_handlers;
     hf_config_schedule *schedules;
     size_t n_schedules;
-    int64_t log_level;  /* an hf_log_level */
-    int64_t log_format; /* an hf_config_format */
+    int64_t log_level;    /* an hf_log_level */
+    int64_t log_format;   /* an hf_config_format */
+    char *metrics_listen; /* NULL: none */
 } hf_config;
 
 /* Reads a file; path NULL gives the defaults. The caller owns *out and ends it with

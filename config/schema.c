@@ -836,6 +836,18 @@ static const hf_key keys[] = {
      .preset = "logfmt",
      .reload = true,
      .help = "the format, on standard error"},
+
+    {.path = "metrics",
+     HF_KEY_MAPPING,
+     NOWHERE(HF_IN_CONFIG),
+     .help = "what the worker counts, for Prometheus (docs/metrics.md)"},
+    {.path = "metrics.listen",
+     HF_KEY_LISTEN,
+     CONFIG(metrics_listen),
+     .unset = "none",
+     .help = "`ADDRESS:PORT`, as `127.0.0.1:9464`, or `unix:PATH`: serve `/metrics`, "
+             "`/healthz` and `/readyz` there; whoever reaches it reads the names of "
+             "queues and types. Needs the package holdfast-dashboard"},
 };
 
 const hf_key *hf_schema(size_t *n)

@@ -18,6 +18,7 @@ typedef enum hf_key_type {
     HF_KEY_NAME,      /* char *: a name as base/id.h allows it */
     HF_KEY_JOB_TYPE,  /* char *: a name or "*" */
     HF_KEY_URL,       /* char * */
+    HF_KEY_LISTEN,    /* char *: where to listen, as base/listen.h reads it */
     HF_KEY_CRON,      /* char *: a cron expression */
     HF_KEY_ZONE,      /* char *: a time zone of the system */
     HF_KEY_WORDS,     /* char **: a list of text, the first one not empty */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
+#include "base/listen.h"
 #include "base/mask.h"
 #include "base/text.h"
 #include "cron/expr.h"
@@ -54,7 +55,8 @@ static bool is_text(const hf_key *key)
 {
     return key->type == HF_KEY_TEXT || key->type == HF_KEY_NAME ||
            key->type == HF_KEY_JOB_TYPE || key->type == HF_KEY_URL ||
-           key->type == HF_KEY_CRON || key->type == HF_KEY_ZONE;
+           key->type == HF_KEY_CRON || key->type == HF_KEY_ZONE ||
+           key->type == HF_KEY_LISTEN;
 }
 
 /* ---- reading ---- */
@@ -129,12 +131,15 @@ static bool zone_ok(const char *name, char reason[HF_DETAIL_SIZE])
 
 static bool text_ok(const hf_key *key, const char *text, char reason[HF_DETAIL_SIZE])
 {
+    hf_listen listen;
     if (key->type == HF_KEY_NAME)
         return hf_name_ok(text);
     if (key->type == HF_KEY_JOB_TYPE)
         return strcmp(text, "*") == 0 || hf_name_ok(text);
     if (key->type == HF_KEY_URL)
         return hf_url_check(text, reason) == HF_OK;
+    if (key->type == HF_KEY_LISTEN)
+        return hf_listen_read(&listen, text, reason) == HF_OK;
     if (key->type == HF_KEY_CRON)
         return cron_ok(text, reason);
     if (key->type == HF_KEY_ZONE)
@@ -299,6 +304,8 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_NAME] = "a name, ",
         [HF_KEY_JOB_TYPE] = "\"*\" or a name, ",
         [HF_KEY_URL] = "the URL of a Redis",
+        [HF_KEY_LISTEN] = "a numeric address with a port (127.0.0.1:9464, [::1]:9464) or "
+                          "unix:PATH",
         [HF_KEY_CRON] = "a cron expression (minute hour day month weekday)",
         [HF_KEY_ZONE] = "a time zone (Europe/Berlin, UTC)",
         [HF_KEY_TIME] = "a time with its zone (2030-01-31T08:00:00Z)",

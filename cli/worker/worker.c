@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/worker/file_watch.h"
 #include "cli/worker/log.h"
+#include "cli/worker/metrics_server.h"
 #include "cli/worker/service.h"
 #include "cli/worker/setup.h"
 
@@ -27,7 +28,8 @@ typedef struct runner {
     hf_worker *worker;
     hf_log log;
     hf_service service;
-    hf_file_watch *watch; /* owned; NULL: nothing is watched */
+    hf_file_watch *watch;       /* owned; NULL: nothing is watched */
+    hf_metrics_server *metrics; /* owned; NULL: none are served */
     sigset_t signals;
     pthread_t thread; /* of the signals */
     hf_config *given; /* to the worker, which has not said what it does with it; owned */
@@ -78,6 +80,17 @@ static void tell_change(runner *r, const char *key, const char *was, const char 
         hf_log_write(HF_LOG_INFO, "changed", fields, 3, &r->log);
 }
 
+/* It listens since its start. */
+static void tell_metrics(runner *r, const hf_config *config)
+{
+    const char *now = r->cli->config->metrics_listen, *file = config->metrics_listen;
+    const hf_log_field fields[] = {{.key = "key", .text = "metrics.listen"},
+                                   {.key = "now", .text = now == NULL ? "none" : now},
+                                   {.key = "file", .text = file == NULL ? "none" : file}};
+    if (strcmp(fields[1].text, fields[2].text) != 0)
+        hf_log_write(HF_LOG_WARN, "needs a restart", fields, 3, &r->log);
+}
+
 static void take_log(runner *r, const hf_config *config)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
@@ -94,8 +107,10 @@ static void settle(runner *r)
 {
     if (r->given == NULL || hf_worker_reloads(r->worker) < r->service.reloads)
         return;
-    if (hf_worker_reload_taken(r->worker))
+    if (hf_worker_reload_taken(r->worker)) {
         take_log(r, r->given);
+        tell_metrics(r, r->given);
+    }
     hf_config_free(r->given);
     r->given = NULL;
 }
@@ -279,6 +294,13 @@ static int open_watch(runner *r, char detail[HF_DETAIL_SIZE])
                       "--watch: %s", detail);
 }
 
+static int open_metrics(runner *r, char detail[HF_DETAIL_SIZE])
+{
+    hf_exit code = hf_metrics_server_open(&r->metrics, r->cli->config->metrics_listen,
+                                          &r->log, detail);
+    return code == HF_EXIT_OK ? HF_EXIT_OK : hf_cli_say(r->cli, code, "", "%s", detail);
+}
+
 static hf_err run(runner *r, char detail[HF_DETAIL_SIZE])
 {
     if (pthread_create(&r->thread, NULL, wait_for_signals, r) != 0)
@@ -325,7 +347,10 @@ int hf_cmd_worker(hf_cli *cli)
         return hf_cli_fail(cli, HF_SYSTEM, "the thread of the log cannot be started");
     }
     code = open_watch(&r, detail);
+    if (code == HF_EXIT_OK)
+        code = open_metrics(&r, detail);
     if (code != HF_EXIT_OK) {
+        hf_file_watch_close(r.watch);
         hf_worker_setup_done(&setup);
         hf_log_close(&r.log);
         return code;
@@ -335,7 +360,10 @@ int hf_cmd_worker(hf_cli *cli)
     hf_service_open(&r.service, r.worker, &r.log);
     hf_worker_setup_done(&setup);
     if (err == HF_OK)
+        err = hf_metrics_server_start(r.metrics, r.worker);
+    if (err == HF_OK)
         err = run(&r, detail);
+    hf_metrics_server_close(r.metrics);
     hf_file_watch_close(r.watch);
     hf_service_close(&r.service);
     hf_config_free(r.given);

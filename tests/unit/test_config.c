@@ -56,6 +56,7 @@ static void assert_presets(const hf_config *config)
     assert_int_equal(config->n_handlers, 0);
     assert_int_equal(config->log_level, HF_LOG_INFO);
     assert_int_equal(config->log_format, HF_FORMAT_LOGFMT);
+    assert_null(config->metrics_listen);
 }
 
 static void without_a_file_or_with_an_empty_one_everything_is_the_default(void **state)
@@ -101,6 +102,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->payload_max, 65536);
     assert_int_equal(config->log_level, HF_LOG_WARN);
     assert_int_equal(config->log_format, HF_FORMAT_JSON);
+    assert_string_equal(config->metrics_listen, "127.0.0.1:9464");
     hf_config_free(config);
 }
 

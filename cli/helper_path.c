@@ -1,0 +1,30 @@
+/* helper_path.c - see helper_path.h. */
+#include "cli/helper_path.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+/* In the order in which they are tried: beside it, as after a build, and installed. */
+static const char *const folders[] = {"", HOLDFAST_LIBEXEC "/"};
+
+bool hf_helper_path(const char *program, char out[PATH_MAX])
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    char *end = strrchr(self, '/');
+    if (end == NULL)
+        return false;
+    end[1] = '\0';
+    for (size_t i = 0; i < HF_COUNT(folders); i++) {
+        int len = snprintf(out, PATH_MAX, "%s%s%s", self, folders[i], program);
+        if (len > 0 && len < PATH_MAX && access(out, F_OK) == 0)
+            return true;
+    }
+    return false;
+}

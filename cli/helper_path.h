@@ -1,0 +1,12 @@
+/* helper_path.h - where the programs are that `holdfast` starts: found from where this
+ * program lies, so that both may be moved. */
+#ifndef HF_CLI_HELPER_PATH_H
+#define HF_CLI_HELPER_PATH_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* Beside this program, or where it is installed. False: it is not there. */
+bool hf_helper_path(const char *program, char out[PATH_MAX]);
+
+#endif
