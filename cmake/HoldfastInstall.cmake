@@ -66,6 +66,10 @@ if(TARGET holdfast_dashboard_command)
     RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/holdfast" COMPONENT dashboard)
   install(FILES packaging/holdfast-dashboard.service
     DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT dashboard)
+  install(FILES packaging/prometheus/holdfast.rules.yml
+    DESTINATION "${data}/holdfast/prometheus" COMPONENT dashboard)
+  install(FILES packaging/grafana/holdfast.json
+    DESTINATION "${data}/holdfast/grafana" COMPONENT dashboard)
 endif()
 
 # A package says where the licence is in its own way, so that is a component of its own.
