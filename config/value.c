@@ -304,8 +304,7 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_NAME] = "a name, ",
         [HF_KEY_JOB_TYPE] = "\"*\" or a name, ",
         [HF_KEY_URL] = "the URL of a Redis",
-        [HF_KEY_LISTEN] = "a numeric address with a port (127.0.0.1:9464, [::1]:9464) or "
-                          "unix:PATH",
+        [HF_KEY_LISTEN] = "an address as 127.0.0.1:9464, [::1]:9464 or unix:PATH",
         [HF_KEY_CRON] = "a cron expression (minute hour day month weekday)",
         [HF_KEY_ZONE] = "a time zone (Europe/Berlin, UTC)",
         [HF_KEY_TIME] = "a time with its zone (2030-01-31T08:00:00Z)",

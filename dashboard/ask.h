@@ -27,6 +27,7 @@ struct hf_query {
     hf_role role;
     bool may_change; /* the dashboard allows it, and the role */
     char who[HF_ASK_WHO];
+    bool open_metrics; /* the reader prefers OpenMetrics */
     bool away_is_fine; /* the answer is useful even without Redis */
     uint64_t place[2]; /* of a topic: where its last answer ended; and then this one */
     /* The answer. */

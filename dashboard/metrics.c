@@ -1,43 +1,46 @@
-/* metrics.c - see metrics.h. */
+/* metrics.c - see metrics.h. docs/metrics.md has each name. */
 #include "dashboard/metrics.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "base/buf.h"
+#include "base/prometheus.h"
 #include "dashboard/overview.h"
-#include "holdfast/version.h"
 
-enum { QUEUES = 500, SCHEDULES = 200, TEXT_MAX = 4 << 20 };
+enum {
+    QUEUES = 500,
+    SCHEDULES = 200,
+    TEXT_MAX = 8 << 20,
+    RUNNING_EACH = 1000, /* jobs of a queue, whose longest run is looked for, */
+    RUNNING_ALL = 5000   /* and of all queues */
+};
 
-static void begin(hf_buf *out, const char *name, const char *type, const char *help)
+typedef hf_prom_label label;
+
+static uint64_t positive(int64_t n)
 {
-    hf_buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    return n < 0 ? 0 : (uint64_t)n;
 }
 
-static void one(hf_buf *out, const char *name, const char *type, const char *help,
-                double value)
+static void count(hf_prom *out, const label *labels, int64_t n)
 {
-    begin(out, name, type, help);
-    hf_buf_printf(out, "%s %.17g\n", name, value);
+    hf_prom_value(out, labels, positive(n), HF_PROM_ONE);
 }
 
-/* ---- queues: their names have no characters that need an escape ---- */
-
-typedef double (*of_queue)(const hf_facts *f, const hf_facts_queue *q);
-
-static double oldest(const hf_facts *f, const hf_facts_queue *q)
+static void gauge(hf_prom *out, const char *name, const char *help, int64_t n)
 {
-    const int64_t since = q->stats.oldest_ready_ms;
-    return since == 0 || since > f->now_ms ? 0 : (double)(f->now_ms - since) / 1000;
+    hf_prom_family(out, name, HF_PROM_GAUGE, help);
+    count(out, NULL, n);
 }
+
+/* ---- queues ---- */
+
+typedef int64_t (*of_queue)(const hf_queue_stats *s);
 
 #define FIGURE(name)                                                                     \
-    static double name##_of(const hf_facts *f, const hf_facts_queue *q)                  \
+    static int64_t name##_of(const hf_queue_stats *s)                                    \
     {                                                                                    \
-        (void)f;                                                                         \
-        return (double)q->stats.name;                                                    \
+        return (int64_t)s->name;                                                         \
     }
 FIGURE(ready)
 FIGURE(delayed)
@@ -58,16 +61,28 @@ FIGURE(cancelled)
 FIGURE(deleted)
 FIGURE(expired)
 
-static const struct {
+typedef struct family {
     const char *name, *help;
     of_queue value;
-} gauges[] = {
-    {"holdfast_queue_oldest_ready_seconds", "How long the oldest ready job has waited.",
-     oldest},
+} family;
+
+static const family gauges[] = {
     {"holdfast_queue_paused", "1 while the queue is paused.", paused_of},
     {"holdfast_queue_max_running", "The most jobs that may run; 0: no limit.",
      max_running_of},
     {"holdfast_queue_workers", "Live workers of the queue.", workers_of},
+};
+
+static const family counters[] = {
+    {"holdfast_jobs_enqueued_total", "Jobs that were accepted.", enqueued_of},
+    {"holdfast_jobs_done_total", "Jobs that were done.", done_of},
+    {"holdfast_jobs_failed_total", "Attempts that failed.", failed_of},
+    {"holdfast_jobs_crashed_total", "Runs whose worker or process died.", crashed_of},
+    {"holdfast_jobs_lost_total", "Verdicts that came after the lease.", lost_of},
+    {"holdfast_jobs_unsure_total", "Verdicts whose answer was lost.", unsure_of},
+    {"holdfast_jobs_cancelled_total", "Jobs that were cancelled.", cancelled_of},
+    {"holdfast_jobs_deleted_total", "Jobs that were deleted.", deleted_of},
+    {"holdfast_jobs_expired_total", "Jobs that did not start in time.", expired_of},
 };
 
 static const struct {
@@ -76,58 +91,108 @@ static const struct {
 } states[] = {{"ready", ready_of}, {"delayed", delayed_of}, {"running", running_of},
               {"dead", dead_of},   {"parked", parked_of},   {"kept", kept_of}};
 
-static const struct {
-    const char *name, *help;
-    of_queue value;
-} counters[] = {
-    {"enqueued", "Jobs that were accepted.", enqueued_of},
-    {"done", "Jobs that were done.", done_of},
-    {"failed", "Attempts that failed.", failed_of},
-    {"crashed", "Runs that ended because their worker or process died.", crashed_of},
-    {"lost", "Verdicts that came after the lease.", lost_of},
-    {"unsure", "Verdicts whose answer was lost.", unsure_of},
-    {"cancelled", "Jobs that were cancelled.", cancelled_of},
-    {"deleted", "Jobs that were deleted.", deleted_of},
-    {"expired", "Jobs that did not start in time.", expired_of},
-};
-
-static void put_queues(hf_buf *out, const hf_facts *f)
+static size_t shown(const hf_facts *f)
 {
-    const size_t n = f->n_queues < QUEUES ? f->n_queues : QUEUES;
-    begin(out, "holdfast_queue_jobs", "gauge", "Jobs by state.");
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < HF_COUNT(states); k++)
-            hf_buf_printf(out, "holdfast_queue_jobs{queue=\"%s\",state=\"%s\"} %.17g\n",
-                          f->queues[i].stats.queue, states[k].state,
-                          states[k].value(f, &f->queues[i]));
-    for (size_t k = 0; k < HF_COUNT(gauges); k++) {
-        begin(out, gauges[k].name, "gauge", gauges[k].help);
-        for (size_t i = 0; i < n; i++)
-            hf_buf_printf(out, "%s{queue=\"%s\"} %.17g\n", gauges[k].name,
-                          f->queues[i].stats.queue, gauges[k].value(f, &f->queues[i]));
-    }
-    for (size_t k = 0; k < HF_COUNT(counters); k++) {
-        hf_buf_printf(out,
-                      "# HELP holdfast_jobs_%s_total %s\n# TYPE holdfast_jobs_%s_total "
-                      "counter\n",
-                      counters[k].name, counters[k].help, counters[k].name);
-        for (size_t i = 0; i < n; i++)
-            hf_buf_printf(out, "holdfast_jobs_%s_total{queue=\"%s\"} %.17g\n",
-                          counters[k].name, f->queues[i].stats.queue,
-                          counters[k].value(f, &f->queues[i]));
-    }
-    one(out, "holdfast_exporter_queues_cut", "gauge",
-        "Queues that are not shown, because there are more than 500.",
-        (double)(f->n_queues - n));
+    return f->n_queues < QUEUES ? f->n_queues : QUEUES;
 }
 
-/* ---- workers, schedules, locks ---- */
+static void put_family(hf_prom *out, const hf_facts *f, const family *of,
+                       hf_prom_type type)
+{
+    hf_prom_family(out, of->name, type, of->help);
+    for (size_t i = 0; i < shown(f); i++) {
+        const label labels[HF_PROM_LABELS] = {{"queue", f->queues[i].stats.queue}};
+        count(out, labels, of->value(&f->queues[i].stats));
+    }
+}
 
-static void put_workers(hf_buf *out, const hf_overview *o)
+static void put_states(hf_prom *out, const hf_facts *f)
+{
+    hf_prom_family(out, "holdfast_queue_jobs", HF_PROM_GAUGE, "Jobs by state.");
+    for (size_t i = 0; i < shown(f); i++)
+        for (size_t k = 0; k < HF_COUNT(states); k++) {
+            const label labels[HF_PROM_LABELS] = {{"queue", f->queues[i].stats.queue},
+                                                  {"state", states[k].state}};
+            count(out, labels, states[k].value(&f->queues[i].stats));
+        }
+}
+
+static void put_oldest(hf_prom *out, const hf_facts *f)
+{
+    hf_prom_family(out, "holdfast_queue_oldest_ready_seconds", HF_PROM_GAUGE,
+                   "How long the oldest ready job has waited.");
+    for (size_t i = 0; i < shown(f); i++) {
+        const hf_queue_stats *s = &f->queues[i].stats;
+        const label labels[HF_PROM_LABELS] = {{"queue", s->queue}};
+        const int64_t since = s->oldest_ready_ms;
+        hf_prom_value(out, labels, since == 0 ? 0 : positive(f->now_ms - since),
+                      HF_PROM_MS);
+    }
+}
+
+/* ---- the longest run ---- */
+
+typedef struct look {
+    int64_t first_ms; /* when a job that runs was claimed */
+    size_t n;
+} look;
+
+static void on_running(const hf_job_info *info, void *arg)
+{
+    look *l = arg;
+    const int64_t claimed_ms = (int64_t)(info->fence / 1000);
+    l->n++;
+    if (claimed_ms > 0 && claimed_ms < l->first_ms)
+        l->first_ms = claimed_ms;
+}
+
+/* A queue that could not be asked has no value, and then the others are not asked. */
+static void put_longest(hf_prom *out, const hf_facts *f, hf_reader *r)
+{
+    size_t left = RUNNING_ALL;
+    hf_prom_family(out, "holdfast_queue_longest_run_seconds", HF_PROM_GAUGE,
+                   "How long the job has run that runs longest, since its claim.");
+    for (size_t i = 0; i < shown(f); i++) {
+        const hf_queue_stats *s = &f->queues[i].stats;
+        const label labels[HF_PROM_LABELS] = {{"queue", s->queue}};
+        const size_t most = left < RUNNING_EACH ? left : RUNNING_EACH;
+        look l = {.first_ms = f->now_ms};
+        if (s->running > 0 && most == 0)
+            continue;
+        if (s->running > 0 &&
+            hf_reader_note(r, hf_admin_list(r->admin, s->queue, HF_STATE_RUNNING, NULL,
+                                            most, on_running, &l, NULL, r->detail)) !=
+                HF_OK) {
+            left = 0;
+            continue;
+        }
+        left -= l.n;
+        hf_prom_value(out, labels, positive(f->now_ms - l.first_ms), HF_PROM_MS);
+    }
+}
+
+static void put_queues(hf_prom *out, const hf_facts *f, hf_reader *r)
+{
+    put_states(out, f);
+    put_oldest(out, f);
+    put_longest(out, f, r);
+    for (size_t k = 0; k < HF_COUNT(gauges); k++)
+        put_family(out, f, &gauges[k], HF_PROM_GAUGE);
+    for (size_t k = 0; k < HF_COUNT(counters); k++)
+        put_family(out, f, &counters[k], HF_PROM_COUNTER);
+    gauge(out, "holdfast_exporter_queues_cut",
+          "Queues that are not shown, because there are more than 500.",
+          (int64_t)(f->n_queues - shown(f)));
+}
+
+/* ---- workers, locks ---- */
+
+static void put_workers(hf_prom *out, const hf_overview *o)
 {
     static const char *const words[] = {"serving", "quiet", "stopping", "silent",
                                         "other"};
-    size_t counts[HF_COUNT(words)] = {0}, i;
+    int64_t counts[HF_COUNT(words)] = {0};
+    size_t i;
     uint64_t busy, slots = hf_overview_slots(o, &busy);
     json_t *worker;
     json_array_foreach((json_t *)(uintptr_t)hf_overview_worker_objects(o), i, worker)
@@ -138,131 +203,158 @@ static void put_workers(hf_buf *out, const hf_overview *o)
             k++;
         counts[k]++;
     }
-    begin(out, "holdfast_workers", "gauge", "Workers by state.");
-    for (i = 0; i < HF_COUNT(words); i++)
-        hf_buf_printf(out, "holdfast_workers{worker_state=\"%s\"} %zu\n", words[i],
-                      counts[i]);
-    begin(out, "holdfast_slots", "gauge", "Slots of the live workers.");
-    hf_buf_printf(out,
-                  "holdfast_slots{state=\"busy\"} %" PRIu64
-                  "\nholdfast_slots{state=\"free\"} %" PRIu64 "\n",
-                  busy, slots > busy ? slots - busy : 0);
+    hf_prom_family(out, "holdfast_workers", HF_PROM_GAUGE, "Workers by state.");
+    for (i = 0; i < HF_COUNT(words); i++) {
+        const label labels[HF_PROM_LABELS] = {{"worker_state", words[i]}};
+        count(out, labels, counts[i]);
+    }
+    const label is_busy[HF_PROM_LABELS] = {{"state", "busy"}},
+                is_free[HF_PROM_LABELS] = {{"state", "free"}};
+    hf_prom_family(out, "holdfast_slots", HF_PROM_GAUGE, "Slots of the live workers.");
+    count(out, is_busy, (int64_t)busy);
+    count(out, is_free, slots > busy ? (int64_t)(slots - busy) : 0);
 }
 
-static void put_locks(hf_buf *out, const hf_facts *f)
+static void put_locks(hf_prom *out, const hf_facts *f)
 {
-    size_t held = 0, waiting = 0;
-    int64_t longest = 0;
+    int64_t held = 0, waiting = 0, longest = 0;
     for (size_t i = 0; i < f->n_locks; i++) {
         const hf_facts_lock *l = &f->locks[i];
         held += l->ends_ms != 0 ? 1 : 0;
-        waiting += l->waiting;
+        waiting += (int64_t)l->waiting;
         if (l->waits_ms != 0 && f->now_ms - l->waits_ms > longest)
             longest = f->now_ms - l->waits_ms;
     }
-    one(out, "holdfast_locks_held", "gauge", "Locks that have a holder.", (double)held);
-    one(out, "holdfast_locks_waiting", "gauge", "Waiters of all locks.", (double)waiting);
-    one(out, "holdfast_lock_longest_wait_seconds", "gauge",
-        "How long the first waiter of a lock has waited at most.",
-        (double)longest / 1000);
+    gauge(out, "holdfast_locks_held", "Locks that have a holder.", held);
+    gauge(out, "holdfast_locks_waiting", "Waiters of all locks.", waiting);
+    hf_prom_family(out, "holdfast_lock_longest_wait_seconds", HF_PROM_GAUGE,
+                   "How long the first waiter of a lock has waited at most.");
+    hf_prom_value(out, NULL, positive(longest), HF_PROM_MS);
 }
 
-static void put_schedules(hf_buf *out, const hf_facts *f)
+/* ---- schedules ---- */
+
+static size_t shown_schedules(const hf_facts *f)
 {
-    const size_t n = f->n_schedules < SCHEDULES ? f->n_schedules : SCHEDULES;
-    begin(out, "holdfast_schedule_last_tick_timestamp_seconds", "gauge",
-          "The last tick that made a job.");
-    for (size_t i = 0; i < n; i++)
-        if (f->schedules[i].last_ms != 0)
-            hf_buf_printf(out,
-                          "holdfast_schedule_last_tick_timestamp_seconds{queue=\"%s\",id="
-                          "\"%s\"} %.3f\n",
-                          f->schedules[i].queue, f->schedules[i].id,
-                          (double)f->schedules[i].last_ms / 1000);
-    begin(out, "holdfast_schedule_next_tick_timestamp_seconds", "gauge",
-          "The next tick.");
-    for (size_t i = 0; i < n; i++)
-        if (f->schedules[i].next_ms != 0)
-            hf_buf_printf(out,
-                          "holdfast_schedule_next_tick_timestamp_seconds{queue=\"%s\",id="
-                          "\"%s\"} %.3f\n",
-                          f->schedules[i].queue, f->schedules[i].id,
-                          (double)f->schedules[i].next_ms / 1000);
+    return f->n_schedules < SCHEDULES ? f->n_schedules : SCHEDULES;
+}
+
+static int64_t last_of(const hf_facts_schedule *s)
+{
+    return s->last_ms;
+}
+
+static int64_t next_of(const hf_facts_schedule *s)
+{
+    return s->next_ms;
+}
+
+static void put_times(hf_prom *out, const hf_facts *f, const char *name, const char *help,
+                      int64_t (*time_of)(const hf_facts_schedule *s))
+{
+    hf_prom_family(out, name, HF_PROM_GAUGE, help);
+    for (size_t i = 0; i < shown_schedules(f); i++) {
+        const hf_facts_schedule *s = &f->schedules[i];
+        const label labels[HF_PROM_LABELS] = {{"queue", s->queue}, {"id", s->id}};
+        if (time_of(s) != 0)
+            hf_prom_value(out, labels, positive(time_of(s)), HF_PROM_MS);
+    }
+}
+
+static void put_schedules(hf_prom *out, const hf_facts *f)
+{
+    put_times(out, f, "holdfast_schedule_last_tick_timestamp_seconds",
+              "The last tick that made a job.", last_of);
+    put_times(out, f, "holdfast_schedule_next_tick_timestamp_seconds", "The next tick.",
+              next_of);
+    hf_prom_family(out, "holdfast_schedule_ticks_total", HF_PROM_COUNTER,
+                   "Ticks: accepted made a job, skipped did not because of the last job, "
+                   "dropped was missed.");
+    for (size_t i = 0; i < shown_schedules(f); i++) {
+        const hf_facts_schedule *s = &f->schedules[i];
+        const char *const words[] = {"accepted", "skipped", "dropped"};
+        const int64_t counts[] = {s->accepted, s->skipped, s->dropped};
+        for (size_t k = 0; k < HF_COUNT(words); k++) {
+            const label labels[HF_PROM_LABELS] = {
+                {"queue", s->queue}, {"id", s->id}, {"outcome", words[k]}};
+            count(out, labels, counts[k]);
+        }
+    }
 }
 
 /* ---- the verdict and Redis ---- */
 
-static void put_wrong(hf_buf *out, const hf_wrongs *w)
+static void put_wrong(hf_prom *out, const hf_wrongs *w)
 {
-    begin(out, "holdfast_wrong", "gauge", "Things that are wrong, as `holdfast wrong`.");
+    hf_prom_family(out, "holdfast_wrong", HF_PROM_GAUGE,
+                   "Things that are wrong, as `holdfast wrong` tells them.");
     for (int rule = 0; rule < HF_WRONG_COUNT; rule++)
         for (int level = HF_LEVEL_BAD; level <= HF_LEVEL_NOTE; level++) {
-            size_t n = 0;
+            const label labels[HF_PROM_LABELS] = {
+                {"rule", hf_wrong_rule_word((hf_wrong_rule)rule)},
+                {"level", hf_wrong_level_word((hf_wrong_level)level)}};
+            int64_t n = 0;
             for (size_t i = 0; i < w->n; i++)
                 n += (int)w->at[i].rule == rule && (int)w->at[i].level == level ? 1 : 0;
-            hf_buf_printf(out, "holdfast_wrong{rule=\"%s\",level=\"%s\"} %zu\n",
-                          hf_wrong_rule_word((hf_wrong_rule)rule),
-                          hf_wrong_level_word((hf_wrong_level)level), n);
+            count(out, labels, n);
         }
 }
 
-static void put_redis(hf_buf *out, const hf_facts *f, const hf_reader *r)
+static void put_redis(hf_prom *out, const hf_facts *f, const hf_reader *r)
 {
-    double used = 0, most = 0;
-    uint64_t sum = 0;
+    int64_t used = 0, most = 0;
+    uint32_t bounds[HF_POLLER_REQUESTS - 1];
     for (size_t i = 0; i < f->n_redis; i++) {
-        used += (double)f->redis[i].info.used_memory;
-        most += (double)f->redis[i].info.maxmemory;
+        used += (int64_t)f->redis[i].info.used_memory;
+        most += (int64_t)f->redis[i].info.maxmemory;
     }
-    one(out, "holdfast_redis_memory_bytes", "gauge", "Memory of Redis.", used);
-    one(out, "holdfast_redis_memory_limit_bytes", "gauge", "maxmemory; 0: no limit.",
-        most);
-    begin(out, "holdfast_redis_request_seconds", "histogram",
-          "How long Redis took to answer what a page or a scrape asked.");
-    for (size_t i = 0; i + 1 < HF_POLLER_REQUESTS; i++) {
-        sum += r->took[i];
-        hf_buf_printf(out,
-                      "holdfast_redis_request_seconds_bucket{le=\"%.3f\"} %" PRIu64 "\n",
-                      (double)(1 << i) / 1000, sum);
-    }
-    hf_buf_printf(out,
-                  "holdfast_redis_request_seconds_bucket{le=\"+Inf\"} %" PRIu64
-                  "\nholdfast_redis_request_seconds_sum %.6f\n"
-                  "holdfast_redis_request_seconds_count %" PRIu64 "\n",
-                  r->reads, (double)r->took_us / 1e6, r->reads);
-    one(out, "holdfast_exporter_reads_total", "counter",
-        "Times that Redis was asked for a page or a scrape.", (double)r->reads);
+    gauge(out, "holdfast_redis_memory_bytes", "Memory of Redis.", used);
+    gauge(out, "holdfast_redis_memory_limit_bytes", "maxmemory; 0: no limit.", most);
+    for (size_t i = 0; i < HF_COUNT(bounds); i++)
+        bounds[i] = UINT32_C(1) << i;
+    hf_prom_family(out, "holdfast_redis_request_seconds", HF_PROM_HISTOGRAM,
+                   "How long Redis took to answer what a page or a scrape asked.");
+    hf_prom_histogram(out, NULL, bounds, r->took, HF_COUNT(bounds), r->took_us,
+                      HF_PROM_US);
+    hf_prom_family(out, "holdfast_exporter_reads_total", HF_PROM_COUNTER,
+                   "Times that Redis was asked for a page or a scrape.");
+    count(out, NULL, (int64_t)r->reads);
+}
+
+static void put_head(hf_prom *out, const hf_overview *o)
+{
+    const label version[HF_PROM_LABELS] = {{"version", HOLDFAST_VERSION}};
+    gauge(out, "holdfast_up", "1 if Redis answers.", hf_overview_is_away(o) ? 0 : 1);
+    hf_prom_family(out, "holdfast_build_info", HF_PROM_GAUGE, "The version of Holdfast.");
+    count(out, version, 1);
+    put_wrong(out, hf_overview_wrongs(o));
 }
 
 /* While Redis is away only that is told: old figures would look like new ones. */
 hf_err hf_metrics_get(hf_query *ask, hf_reader *r)
 {
-    hf_buf out;
+    hf_prom out;
     hf_err err = hf_overview_read(r);
     if (err != HF_OK)
         return err;
     const hf_overview *o = r->overview;
-    const bool away = hf_overview_is_away(o);
-    hf_buf_init(&out, TEXT_MAX);
-    one(&out, "holdfast_up", "gauge", "1 if Redis answers.", away ? 0 : 1);
-    begin(&out, "holdfast_build_info", "gauge", "The version of Holdfast.");
-    hf_buf_printf(&out, "holdfast_build_info{version=\"%s\"} 1\n", HOLDFAST_VERSION);
-    put_wrong(&out, hf_overview_wrongs(o));
-    if (!away) {
-        const hf_facts *f = hf_overview_facts(o);
-        put_queues(&out, f);
+    const hf_facts *f = hf_overview_facts(o);
+    hf_prom_begin(&out, ask->open_metrics, TEXT_MAX);
+    put_head(&out, o);
+    if (!hf_overview_is_away(o)) {
+        put_queues(&out, f, r);
         put_workers(&out, o);
         put_locks(&out, f);
         put_schedules(&out, f);
         put_redis(&out, f, r);
     }
-    err = hf_buf_err(&out);
+    err = hf_prom_end(&out);
     if (err != HF_OK) {
-        hf_buf_done(&out);
+        hf_buf_done(&out.buf);
         return err;
     }
-    (void)hf_ask_bytes(ask, out.data, out.len, "text/plain; version=0.0.4; charset=utf-8",
-                       "");
+    (void)hf_ask_bytes(ask, out.buf.data, out.buf.len,
+                       ask->open_metrics ? HF_PROM_OPEN : HF_PROM_TEXT, "");
     ask->file[0] = '\0';
     return HF_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/prometheus.h"
 #include "base/text.h"
 #include "dashboard/assets.h"
 #include "dashboard/changelog.h"
@@ -227,6 +228,7 @@ static void submit(visit *v, const hf_route *route, json_t *body)
     ask->role = v->role;
     ask->may_change = v->routes->opts.allow_changes && v->role == HF_ROLE_CHANGE;
     ask->away_is_fine = route->away_is_fine;
+    ask->open_metrics = hf_prom_wants_open(hf_conn_header(v->conn, "Accept"));
     ask->what = route->change;
     name_user(v, ask->who);
     hf_route_args(route, &ask->target, ask->args);

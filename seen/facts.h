@@ -76,6 +76,7 @@ typedef struct hf_facts_schedule {
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], job[HF_ID_SIZE]; /* job: of the last tick */
     bool paused, queue_paused, served;
     int64_t next_ms, last_ms, passed, skipped;
+    int64_t accepted, dropped; /* ticks: that made a job, and that were missed */
 } hf_facts_schedule;
 
 typedef struct hf_facts_lock {

@@ -416,7 +416,9 @@ static void on_schedule(const hf_schedule_info *info, void *arg)
                              .next_ms = info->next_ms,
                              .last_ms = info->last_ms,
                              .passed = info->passed,
-                             .skipped = info->skipped};
+                             .skipped = info->skipped,
+                             .accepted = info->accepted,
+                             .dropped = info->dropped};
     memcpy(s->id, info->id, sizeof s->id);
     memcpy(s->queue, info->queue, sizeof s->queue);
     memcpy(s->job, info->job, sizeof s->job);
