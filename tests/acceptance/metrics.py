@@ -102,6 +102,25 @@ def agree(found, title):
         require(found.labels(name) == labels, f"{name} has the labels {found.labels(name)}, not {labels}")
 
 
+def alerts():
+    """The alerts of the rules are those of the document."""
+    with open(os.path.join(SOURCE, "packaging/prometheus/holdfast.rules.yml")) as file:
+        rules = set(re.findall(r"- alert: (\w+)", file.read()))
+    with open(os.path.join(SOURCE, "docs/metrics.md")) as file:
+        names = set(re.findall(r"^\| `(Holdfast\w+)` \|", file.read(), re.M))
+    require(rules == names, f"alerts: {rules ^ names} is only in one place")
+
+
+def names_used():
+    """What the rules and the dashboard of Grafana ask for is documented."""
+    known = {**documented("Names of a worker"), **documented("Names of the exporter")}
+    for path in "prometheus/holdfast.rules.yml", "grafana/holdfast.json":
+        with open(os.path.join(SOURCE, "packaging", path)) as file:
+            used = set(re.findall(r"holdfast_[a-z_]+", file.read()))
+        used = {re.sub(r"_(bucket|count|sum)$", "", name) for name in used}
+        require(used <= set(known), f"{path} asks for {used - set(known)}")
+
+
 def total(list_of_figures, name, **labels):
     return sum(f.get(name, **labels) or 0 for f in list_of_figures)
 
