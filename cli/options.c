@@ -119,6 +119,12 @@ const hf_opt hf_opts_enqueue[] = {
      .value = "JSON",
      .help = "what the code around its handler needs, such as a tenant or a trace: an "
              "object of texts, '{\"tenant\":\"7\"}'"},
+    {.name = "traceparent",
+     .alike = "trace",
+     .kind = HF_OPT_TEXT,
+     .value = "TEXT",
+     .help = "the W3C trace of the job, unless its headers name one; default the "
+             "environment variable TRACEPARENT"},
     HF_OPTS_OF_JOBS,
     {.name = "unique",
      .alike = "unique-key|dedup",

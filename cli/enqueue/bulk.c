@@ -8,11 +8,12 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "cli/common/traceparent.h"
 #include "cli/enqueue/lines.h"
 
 enum {
     JOB_BYTES =
-        640, /* what a job counts beside its payload: more than the rest ever takes */
+        720, /* what a job counts beside its payload: more than the rest ever takes */
     UNIQUE_BYTES = 8, /* and for each byte of its unique key, which is escaped */
     PROGRESS_LINES = 1000,
     NOWHERE = -1
@@ -112,7 +113,8 @@ static const char *kept_text(const block *b, ptrdiff_t at)
     return at == NOWHERE ? NULL : b->text.data + at;
 }
 
-/* What it counts: at least what it takes here, and in a request. */
+/* What it counts: at least what it takes here, and in a request. A trace of the command
+ * does not count: it is not a part of the file, and blocks depend on the file alone. */
 static size_t size_of(const hf_job *job)
 {
     size_t unique = job->unique == NULL ? 0 : UNIQUE_BYTES * (strlen(job->unique) + 1);
@@ -130,13 +132,16 @@ static hf_err add_job(bulk *u, block *b, const hf_job *job)
         b->items = items;
         b->cap = cap;
     }
+    char room[HF_TRACED_SIZE];
+    hf_job traced = *job;
+    hf_cli_put_trace(&traced, u->opts->traceparent, room);
     item *added = &b->items[b->n];
     added->job = *job;
     added->type = keep_text(b, job->type);
     added->id = keep_text(b, job->id);
     added->unique = keep_text(b, job->unique);
     added->on_dead = keep_text(b, job->on_dead);
-    added->headers = keep_text(b, job->headers);
+    added->headers = keep_text(b, traced.headers);
     added->payload = keep(b, job->payload, job->payload_len);
     if (hf_buf_err(&b->text) != HF_OK)
         return HF_NOMEM; /* its maximum cannot be met: the caller looks at the sizes */

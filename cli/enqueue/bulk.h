@@ -31,11 +31,12 @@ typedef struct hf_bulk_block {
 typedef hf_err (*hf_bulk_send_fn)(const hf_bulk_block *block, void *arg);
 
 typedef struct hf_bulk_opts {
-    int fd;             /* borrowed */
-    const char *file;   /* its name, for messages */
-    const char *queue;  /* of lines that name none */
-    size_t payload_max; /* bytes */
-    bool atomic;        /* one block, or nothing */
+    int fd;                  /* borrowed */
+    const char *file;        /* its name, for messages */
+    const char *queue;       /* of lines that name none */
+    size_t payload_max;      /* bytes */
+    const char *traceparent; /* of jobs whose lines name none; NULL: none */
+    bool atomic;             /* one block, or nothing */
     hf_bulk_send_fn send;
     /* Now and then; may be NULL. */
     void (*progress)(uint64_t bytes_read, void *arg);

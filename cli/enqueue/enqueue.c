@@ -15,6 +15,7 @@
 #include "cli/common/job_options.h"
 #include "cli/common/payload.h"
 #include "cli/common/progress.h"
+#include "cli/common/traceparent.h"
 #include "cli/common/unique.h"
 #include "cli/enqueue/bulk.h"
 #include "cli/enqueue/wait.h"
@@ -99,6 +100,15 @@ static int take_options(const hf_cli *cli, hf_job *job)
     if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a job's id", job->id);
     return code == HF_EXIT_OK ? check_job(cli, job) : code;
+}
+
+static int take_trace(const hf_cli *cli, hf_job *job, char room[HF_TRACED_SIZE])
+{
+    const char *traceparent;
+    int code = hf_cli_traceparent(cli, &traceparent);
+    if (code == HF_EXIT_OK)
+        hf_cli_put_trace(job, traceparent, room);
+    return code;
 }
 
 static int check_usage(const hf_cli *cli)
@@ -226,6 +236,7 @@ typedef struct sender {
     const hf_cli *cli;
     hf_producer *producer;
     hf_progress progress;
+    const char *traceparent;
     bool atomic, quiet;
     int out_error; /* errno of the ids that could not be printed; 0: all were */
     uint64_t accepted, swallowed, unsure, bytes_read;
@@ -455,6 +466,7 @@ static int read_file(const hf_cli *cli, sender *s, int fd)
                                .queue = hf_cli_queue(cli), /* it was checked */
                                .payload_max = (size_t)cli->config->payload_max,
                                .atomic = s->atomic,
+                               .traceparent = s->traceparent,
                                .send = on_block,
                                .progress = on_progress,
                                .arg = s};
@@ -488,6 +500,8 @@ static int send_file(const hf_cli *cli)
                 .quiet = hf_argv_has(cli->args, "quiet")};
     int code = check_bulk_usage(cli);
     if (code == HF_EXIT_OK)
+        code = hf_cli_traceparent(cli, &s.traceparent);
+    if (code == HF_EXIT_OK)
         code = open_input(cli, &fd, &size);
     if (code != HF_EXIT_OK)
         return code;
@@ -519,10 +533,13 @@ int hf_cmd_enqueue(hf_cli *cli)
     hf_buf input;
     hf_job job = {HF_JOB_INIT};
     hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
+    char headers[HF_TRACED_SIZE];
     hf_buf_init(&input, (size_t)cli->config->payload_max);
     code = check_usage(cli);
     if (code == HF_EXIT_OK)
         code = take_options(cli, &job);
+    if (code == HF_EXIT_OK)
+        code = take_trace(cli, &job, headers);
     if (code == HF_EXIT_OK)
         code = hf_take_payload(cli, 1, &input, &job.payload, &job.payload_len);
     if (code == HF_EXIT_OK)

@@ -89,7 +89,7 @@ typedef struct hf_worker_queue {
 /* A program that handles one type of job. It reads the payload from its standard input.
  * Its environment has HOLDFAST_JOB_ID, _TYPE, _QUEUE, _ATTEMPT, _FENCE,
  * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _HEADERS (if the job has some),
- * _VERDICT_FD and _CHECKPOINT_FD.
+ * _VERDICT_FD and _CHECKPOINT_FD, and TRACEPARENT (if the job has a trace).
  * Exit status 0 means done, 65 dead, any other retry. It may write lines to the
  * descriptor HOLDFAST_VERDICT_FD while it runs, such as its verdict, and reads the
  * checkpoint of an earlier run from HOLDFAST_CHECKPOINT_FD (docs/programs.md). */
@@ -400,6 +400,10 @@ HF_API int64_t hf_run_scheduled_ms(const hf_run *run);
 
 /* The headers of the job, a flat JSON object of texts; "" if it has none. */
 HF_API const char *hf_run_headers(const hf_run *run);
+
+/* The trace of the job, as a W3C traceparent: that of its header "traceparent"; "" if it
+ * has none. */
+HF_API const char *hf_run_traceparent(const hf_run *run);
 
 /* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY (instead of
  * the backoff) and RELEASE a delay, cut to 0..HF_DELAY_MAX_MS. */

@@ -24,6 +24,7 @@ static int set_up(void **state)
     setenv("HOLDFAST_TYPE", "forged", 1);
     setenv("HOLDFAST_FD", "3", 1);
     setenv("HOLDFAST_HEADERS", "{}", 1);
+    setenv("TRACEPARENT", "of-the-worker", 1);
     setenv("HOLDFAST_LOCK_FENCE", "9", 1);
     setenv("HOLDFAST_BIN", "/opt/holdfast", 1);
     setenv("NOTIFY_SOCKET", "/run/x", 1);
@@ -102,10 +103,23 @@ static void all_of_it_is_passed_on(void **state)
     assert_true(has("OTHER="));
     assert_true(has("HOLDFAST_BIN=/opt/holdfast"));
     assert_int_equal(number_of("HOLDFAST_HEADERS"), 0);
+    assert_int_equal(number_of("TRACEPARENT"), 0);
     assert_int_equal(number_of("HOLDFAST_LOCK_FENCE"), 0);
     assert_int_equal(number_of("NOTIFY_SOCKET"), 0);
     assert_int_equal(number_of("WATCHDOG_USEC"), 0);
     assert_int_equal(number_of("LISTEN_FDS"), 0);
+}
+
+static void the_trace_of_the_job_is_told(void **state)
+{
+    static const char *const names[] = {"TRACEPARENT", NULL};
+    const hf_program program = {HF_PROGRAM_INIT, .env = names};
+    const hf_program_job job = {
+        .id = "1", .type = "t", .queue = "q", .fence = "7", .traceparent = "of-the-job"};
+    (void)state;
+    assert_int_equal(hf_program_env_init(&env, &program, &job), HF_OK);
+    assert_true(has("TRACEPARENT=of-the-job"));
+    assert_int_equal(number_of("TRACEPARENT"), 1);
 }
 
 /* An orchestrator may set hundreds. */
@@ -126,9 +140,8 @@ static void a_large_environment_is_passed_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(names_are_passed_on_once),
-        TEST(without_names_little_is_passed_on),
-        TEST(all_of_it_is_passed_on),
+        TEST(names_are_passed_on_once),         TEST(without_names_little_is_passed_on),
+        TEST(all_of_it_is_passed_on),           TEST(the_trace_of_the_job_is_told),
         TEST(a_large_environment_is_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ hf_child_job hf_pool_job(hf_run *run)
                   .timeout_ms = run->timeout_ms,
                   .created_ms = hf_run_created_ms(run),
                   .scheduled_ms = run->record.scheduled_ms,
+                  .trace = run->trace.text[0] == '\0' ? NULL : run->trace.text,
                   .headers = run->record.headers.len > 0 ? run->record.headers.ptr : NULL,
                   .headers_len = run->record.headers.len},
         .payload = run->record.payload.ptr,

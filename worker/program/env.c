@@ -14,6 +14,9 @@
 /* exec refuses more than a quarter of the stack's limit, 2 MiB where it is as usual. */
 enum { TEXT_MAX = 1 << 20 };
 
+/* The name that OpenTelemetry has for it, without a prefix of ours. */
+static const char trace_name[] = "TRACEPARENT";
+
 static const char *const always[] = {"PATH", "HOME", "LANG", "TZ", "TMPDIR", NULL};
 
 static void end_var(hf_program_env *env)
@@ -56,7 +59,8 @@ static bool is_ours(const char *name, size_t len)
     if (len > PREFIX && memcmp(name, "HOLDFAST_", PREFIX) == 0)
         return strncmp(name + PREFIX, "LOCK_", 5) == 0 ||
                is_one_of(name + PREFIX, len - PREFIX, ours, HF_COUNT(ours));
-    return is_one_of(name, len, always, HF_COUNT(always) - 1);
+    return is_one_of(name, len, always, HF_COUNT(always) - 1) ||
+           (len == sizeof trace_name - 1 && memcmp(name, trace_name, len) == 0);
 }
 
 static void pass_names(hf_program_env *env, const char *const *names, bool ours)
@@ -153,6 +157,8 @@ hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
     }
     if (job->headers != NULL && job->headers[0] != '\0')
         hf_program_env_add(env, "HOLDFAST_HEADERS", job->headers);
+    if (job->traceparent != NULL && job->traceparent[0] != '\0')
+        hf_program_env_add(env, trace_name, job->traceparent);
     hf_program_env_pass(env, spec->env, spec->env_all);
     return hf_program_env_end(env);
 }

@@ -23,6 +23,7 @@ typedef struct hf_program_job {
     uint32_t timeout_ms;  /* the job's, else the program's; 0: none */
     int64_t scheduled_unix_ms; /* its tick; 0: of no schedule */
     const char *headers;       /* JSON; NULL or "": none */
+    const char *traceparent;   /* as `headers` */
     int64_t deadline_unix_ms;  /* end of the time-out for people's clocks; 0: not told */
     const void *checkpoint;    /* of an earlier run */
     size_t checkpoint_len;

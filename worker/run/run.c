@@ -170,6 +170,7 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
         free(run);
         return NULL;
     }
+    hf_run_trace_begin(&run->trace, &run->record);
     run->alone = run->isolated || run->record.alone;
     if (err == HF_OK)
         hf_run_choose(run);
@@ -380,6 +381,11 @@ int64_t hf_run_scheduled_ms(const hf_run *run)
 const char *hf_run_headers(const hf_run *run)
 {
     return run->record.headers.ptr;
+}
+
+const char *hf_run_traceparent(const hf_run *run)
+{
+    return run->trace.text;
 }
 
 int64_t hf_run_remaining_ms(const hf_run *run)

@@ -15,6 +15,7 @@
 #include "lock/watchdog/watchdog.h"
 #include "queue/record.h"
 #include "worker/program/programs.h"
+#include "worker/run/trace.h"
 #include "worker/worker.h"
 
 typedef enum hf_run_state {
@@ -33,6 +34,7 @@ struct hf_run {
     hf_handler *handler;   /* a reference; NULL: this worker has none */
     hf_run *stands_in_for; /* whose handler has not returned; NULL: a run of its own */
     hf_record record;
+    hf_run_trace trace;
     char fence[24];
     int64_t due_ms;  /* Redis's clock */
     int64_t wait_ms; /* from due to claimed */

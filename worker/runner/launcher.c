@@ -142,6 +142,7 @@ bool hf_launcher_start(hf_worker *w, hf_run *run)
         .timeout_ms = run->timeout_ms,
         .scheduled_unix_ms = run->record.scheduled_ms,
         .headers = run->record.headers.ptr,
+        .traceparent = run->trace.text,
         .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
         .checkpoint = run->checkpoint.ptr,
         .checkpoint_len = run->checkpoint.len,
