@@ -13,6 +13,7 @@
 #include "base/detail.h"
 #include "base/structs.h"
 #include "producer/producer.h"
+#include "producer/traced.h"
 
 bool hf_producer_forked(const hf_producer *producer)
 {
@@ -75,6 +76,20 @@ static hf_err set_id(hf_producer *producer, const char *run)
     return HF_OK;
 }
 
+/* The spans name the Redis. */
+static hf_err set_tracer(hf_producer *producer, const hf_producer_opts *opts,
+                         char detail[HF_DETAIL_SIZE])
+{
+    hf_url url;
+    hf_err err = hf_tracer_in(&producer->tracer, opts->tracer, detail);
+    if (err != HF_OK || !hf_tracer_is_on(&producer->tracer) || opts->server->url == NULL)
+        return err;
+    if (hf_url_parse(&url, opts->server->url, detail) == HF_OK) /* else start() says */
+        hf_span_server_set(&producer->server, &url);
+    hf_url_wipe(&url);
+    return HF_OK;
+}
+
 hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,
                         char detail[HF_DETAIL_SIZE])
 {
@@ -86,6 +101,11 @@ hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,
     hf_producer *producer = calloc(1, sizeof *producer);
     if (producer == NULL)
         return hf_say_err(detail, HF_NOMEM);
+    err = set_tracer(producer, &opts, detail);
+    if (err != HF_OK) {
+        free(producer);
+        return err;
+    }
     producer->bounds = (hf_bounds){opts.payload_max, opts.buffer_jobs, opts.buffer_bytes};
     producer->deadline_ms = opts.deadline_ms;
     producer->pid = getpid();
@@ -130,25 +150,58 @@ void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg)
 
 /* ---- one job ---- */
 
+/* With its headers for the trace, unless it is too large then. */
+static hf_err measure(hf_producer *producer, hf_traced *traced, hf_intake *in,
+                      char *detail)
+{
+    bool one_queue;
+    const hf_job *job = in->jobs;
+    hf_err err = hf_check_jobs(&producer->bounds, job, 1, &in->bytes, &one_queue, detail);
+    if (err != HF_OK)
+        return err;
+    in->jobs = hf_traced_begin(traced, producer, job, 1);
+    if (in->jobs == job || hf_check_jobs(&producer->bounds, in->jobs, 1, &in->bytes,
+                                         &one_queue, detail) == HF_OK)
+        return HF_OK;
+    hf_traced_give_up(traced);
+    in->jobs = job;
+    return hf_check_jobs(&producer->bounds, job, 1, &in->bytes, &one_queue, detail);
+}
+
+static hf_err join(hf_producer *producer, const hf_traced *traced, const hf_intake *in,
+                   hf_enqueue_cb cb, void *arg, bool *ready)
+{
+    struct hf_traced_cb *with_span = hf_traced_cb_new(traced, cb, arg);
+    hf_batch_call call = {.n = 1, .taken_ns = in->now_ns, .cb = cb, .arg = arg};
+    if (with_span != NULL) {
+        call.cb = hf_traced_cb;
+        call.arg = with_span;
+    }
+    hf_err err = hf_submit_join(&producer->requests.queue, in, &call, ready);
+    if (err != HF_OK)
+        free(with_span);
+    return err;
+}
+
 hf_err hf_enqueue(hf_producer *producer, const hf_job *theirs, hf_enqueue_cb cb,
                   void *arg, char detail[HF_DETAIL_SIZE])
 {
     hf_job job;
     hf_intake in = {.jobs = &job, .n = 1, .numbering = HF_NUMBERS_OURS};
-    bool one_queue, ready;
+    hf_traced traced;
+    bool ready;
     if (hf_producer_forked(producer))
         return hf_say_err(detail, HF_FORKED);
     hf_err err = hf_struct_in(&job, sizeof job, theirs, "hf_job", detail);
-    if (err != HF_OK)
-        return err;
-    err = hf_check_jobs(&producer->bounds, &job, 1, &in.bytes, &one_queue, detail);
+    if (err == HF_OK)
+        err = measure(producer, &traced, &in, detail);
     if (err != HF_OK)
         return err;
     in.now_ns = hf_boot_ns();
     in.deadline_ns = in.now_ns + producer->deadline_ms * HF_MS_NS;
     in.created_ms = hf_wall_ms();
-    const hf_batch_call call = {.n = 1, .taken_ns = in.now_ns, .cb = cb, .arg = arg};
-    err = hf_submit_join(&producer->requests.queue, &in, &call, &ready);
+    err = join(producer, &traced, &in, cb, arg, &ready);
+    hf_traced_give_up(&traced); /* the callback makes the span */
     if (err != HF_OK)
         return hf_producer_refuse(err, detail);
     if (ready)

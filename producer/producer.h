@@ -7,6 +7,7 @@
 
 #include "producer/check.h"
 #include "producer/requests.h"
+#include "queue/tracing.h"
 
 struct hf_producer {
     hf_requests requests;
@@ -16,6 +17,8 @@ struct hf_producer {
     pid_t pid;      /* of the process that opened it */
     bool run_given; /* it continues an earlier run: its ids may be known */
     char id[HF_ID_SIZE];
+    hf_tracer tracer;
+    hf_span_server server; /* of a producer with a tracer */
     void (*on_closed)(void *arg);
     void *arg;
 };

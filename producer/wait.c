@@ -12,6 +12,7 @@
 #include "base/detail.h"
 #include "base/structs.h"
 #include "producer/producer.h"
+#include "producer/traced.h"
 
 enum {
     DEADLINE_MAX_MS = 600000,
@@ -405,11 +406,31 @@ static hf_err check_call(waiting_call *c, const arrays *a, uint32_t deadline_ms,
     return err;
 }
 
+/* Gives its jobs the headers of their spans, unless they are too large then. */
+static void trace_call(waiting_call *c, hf_traced *traced)
+{
+    char ignored[HF_DETAIL_SIZE];
+    size_t bytes;
+    bool one_queue;
+    hf_producer *producer = c->producer;
+    const hf_job *jobs = hf_traced_begin(traced, producer, c->in.jobs, c->in.n);
+    if (jobs == c->in.jobs)
+        return;
+    if (hf_check_jobs(&producer->bounds, jobs, c->in.n, &bytes, &one_queue, ignored) !=
+        HF_OK) {
+        hf_traced_give_up(traced);
+        return;
+    }
+    c->in.jobs = jobs;
+    c->in.bytes = bytes;
+}
+
 hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
                        hf_enqueue_result *results, uint32_t deadline_ms,
                        char detail[HF_DETAIL_SIZE])
 {
     arrays a;
+    hf_traced traced;
     waiting_call c = {.producer = producer, .in = {.numbering = HF_NUMBERS_OURS}};
     hf_err err = may_wait(producer, deadline_ms, detail);
     if (err != HF_OK)
@@ -417,8 +438,11 @@ hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
     err = open_arrays(&a, jobs, results, n, detail);
     if (err == HF_OK)
         err = check_call(&c, &a, deadline_ms, detail);
-    if (err == HF_OK)
+    if (err == HF_OK) {
+        trace_call(&c, &traced);
         err = carry_out(&c, &a, detail);
+        hf_traced_end(&traced, err, a.results);
+    }
     return close_arrays(&a, err);
 }
 
@@ -488,13 +512,17 @@ hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs, size_t n,
                       .number = number,
                       .first = first};
     arrays a;
+    hf_traced traced;
     hf_err err = may_wait(producer, 0, detail);
     if (err != HF_OK)
         return err;
     err = open_arrays(&a, jobs, results, n, detail);
     if (err == HF_OK)
         err = check_call(&c, &a, 0, detail);
-    if (err == HF_OK)
+    if (err == HF_OK) {
+        trace_call(&c, &traced);
         err = carry_out_numbered(&c, &a, detail);
+        hf_traced_end(&traced, err, a.results);
+    }
     return close_arrays(&a, err);
 }

@@ -24,7 +24,7 @@ enum { VERSION = 1, HEADER_SIZE = 2 * HF_ID_SIZE + 500, DIGITS_MAX = 18, ALONE =
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
     int64_t start_by, scheduled, debounce, alone;
-    hf_bytes type, error, priority, unique, unique_until, on_dead, headers;
+    hf_bytes type, error, priority, unique, unique_until, on_dead, failed_fence, headers;
     const char *fault; /* what was expected where it is wrong first */
 } header;
 
@@ -58,6 +58,7 @@ static const field fields[] = {
     {"start_by", 8, offsetof(header, start_by), false, true, NULL},
     {"scheduled", 9, offsetof(header, scheduled), false, true, NULL},
     {"unique", 6, offsetof(header, unique), true, true, NULL},
+    {"failed_fence", 12, offsetof(header, failed_fence), true, true, NULL},
     {"unique_until", 12, offsetof(header, unique_until), true, true, NULL},
     {"debounce", 8, offsetof(header, debounce), false, true, NULL},
     {"on_dead", 7, offsetof(header, on_dead), true, true, NULL},
@@ -414,6 +415,8 @@ static hf_err take_header(hf_record *out, header *head)
     out->start_by_ms = head->start_by;
     out->scheduled_ms = head->scheduled;
     out->alone = head->alone >= ALONE; /* lib/record.lua */
+    if (head->failed_fence.len < sizeof out->failed_fence)
+        memcpy(out->failed_fence, head->failed_fence.ptr, head->failed_fence.len);
     return HF_OK;
 }
 
@@ -435,6 +438,7 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
                             .unique = {"", 0},
                             .unique_until = {"", 0},
                             .on_dead = {"", 0},
+                            .failed_fence = {"", 0},
                             .headers = {"", 0}};
     header head = nothing;
     if (scan(start, end, &head))

@@ -31,8 +31,9 @@ typedef struct hf_record {
     bool alone;                     /* its next run has its process to itself */
     uint32_t attempts, max_attempts, timeout_ms;
     hf_priority priority;
-    int64_t keep_ms;      /* 0: it does not say */
-    int64_t scheduled_ms; /* the tick of its schedule; 0: none */
+    int64_t keep_ms;       /* 0: it does not say */
+    int64_t scheduled_ms;  /* the tick of its schedule; 0: none */
+    char failed_fence[24]; /* of its last failed attempt; "": it does not say */
     hf_unique_until unique_until;
     /* Owned by the record, "" if none: end with hf_record_done(). The headers are as
      * HF_HEADERS_RULE says. */

@@ -27,6 +27,7 @@
 #include "worker/run/notes.h"
 #include "worker/run/result.h"
 #include "worker/run/run.h"
+#include "worker/run/trace.h"
 #include "worker/runs.h"
 #include "worker/worker.h"
 
@@ -274,6 +275,7 @@ static void settle(batch *b)
         hf_past_note(b->runs[i], b->runs[i]->ended);
         count_attempt(b->runs[i]);
         hf_runs_ended(b->runs[i]);
+        hf_trace_end(b->runs[i]);
         hf_run_free(b->runs[i]);
     }
     w->decided -= b->n;

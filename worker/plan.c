@@ -13,6 +13,7 @@
 #include "base/structs.h"
 #include "queue/schedule.h"
 #include "queue/shards.h"
+#include "queue/tracing.h"
 #include "worker/handler.h"
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
@@ -316,11 +317,14 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
 {
     hf_worker_opts filled;
     hf_server_opts server;
+    hf_tracer tracer;
     hf_err err = hf_struct_in(&filled, sizeof filled, opts, "hf_worker_opts", detail);
     if (err != HF_OK)
         return err;
     fill_defaults(&filled);
     err = check_opts(&filled, detail);
+    if (err == HF_OK)
+        err = hf_tracer_in(&tracer, filled.tracer, detail);
     if (err == HF_OK)
         err = hf_server_opts_in(&server, filled.server, detail);
     if (err == HF_OK && server.url != NULL)
@@ -331,6 +335,7 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     if (plan == NULL)
         return hf_say_err(detail, HF_NOMEM);
     plan->server = server;
+    plan->tracer = tracer;
     snprintf(plan->ns, sizeof plan->ns, "%s", server.ns);
     err = hf_server_opts_own(&plan->server);
     if (err == HF_OK && filled.minder != NULL) {
@@ -356,6 +361,7 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     plan->opts.schedules = NULL;
     plan->opts.n_schedules = 0;
     plan->opts.server = NULL;
+    plan->opts.tracer = NULL;
     plan->opts.minder = NULL;
     *out = plan;
     return HF_OK;

@@ -40,6 +40,7 @@ typedef struct hf_plan {
     hf_worker_opts opts; /* without text and queues; kill_grace_ms as it was asked for */
     hf_server_opts server; /* with its defaults; its text is owned */
     char *minder;          /* owned; NULL as in the options */
+    hf_tracer tracer;      /* no on_span: none; a reload keeps the old one */
     char ns[HF_ID_SIZE];
     size_t n_queues;
     hf_plan_queue queues[HF_QUEUES_MAX];

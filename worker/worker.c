@@ -125,6 +125,7 @@ static void take_plan(hf_worker *w, hf_plan *plan)
                        "the certificate of Redis is not verified (redis.tls.verify)",
                        NULL, NULL);
     w->minder = plan->minder;
+    w->tracer = plan->tracer;
     plan->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
     plan->minder = NULL;
     for (size_t i = 0; i < plan->n_queues; i++)
@@ -307,6 +308,11 @@ void hf_worker_free(hf_worker *w)
 const char *hf_worker_id(const hf_worker *w)
 {
     return w->id;
+}
+
+uint64_t hf_worker_spans_dropped(const hf_worker *w)
+{
+    return w->tracer.dropped == NULL ? 0 : w->tracer.dropped(w->tracer.arg);
 }
 
 size_t hf_worker_unreturned(const hf_worker *w)

@@ -65,6 +65,7 @@ struct hf_worker {
     /* as configured; text owned */
     hf_server_opts server;
     char *minder;
+    hf_tracer tracer; /* no on_span: none */
     char ns[HF_ID_SIZE];
     hf_worker_opts opts;
     hf_backoff backoff;

@@ -16,6 +16,7 @@
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
 #include "holdfast/tls.h"
+#include "holdfast/trace.h"
 #include "holdfast/version.h"
 #include "holdfast/worker.h"
 /* IWYU pragma: end_exports */

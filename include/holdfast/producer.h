@@ -34,6 +34,7 @@
 #include "holdfast/job.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
+#include "holdfast/trace.h"
 
 struct uv_loop_s;
 
@@ -92,6 +93,7 @@ typedef struct hf_producer_opts {
                                HF_UNCONFIRMED */
     uint32_t wait_replicas_ms; /* how long after the answer of Redis; 0: until the
                                   deadline of the call, which always ends the wait */
+    const hf_tracer *tracer;   /* takes the spans `enqueue`; copied; NULL: none */
 } hf_producer_opts;
 #define HF_PRODUCER_OPTS_INIT HF_STRUCT_INIT(hf_producer_opts)
 

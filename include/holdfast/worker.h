@@ -25,6 +25,7 @@
 #include "holdfast/schedule.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
+#include "holdfast/trace.h"
 
 typedef struct hf_worker hf_worker;
 typedef struct hf_run hf_run;
@@ -246,6 +247,8 @@ typedef struct hf_worker_opts {
                             hf_admin_history(): default and at most 48 hours; or
                             HF_HISTORY_NONE */
     uint32_t unused_too;
+    const hf_tracer *tracer; /* takes the spans `process` and `settle`; copied; NULL: none
+                              */
 } hf_worker_opts;
 #define HF_WORKER_OPTS_INIT HF_STRUCT_INIT(hf_worker_opts)
 
@@ -333,6 +336,8 @@ HF_API uint64_t hf_worker_pulse(const hf_worker *worker);
 HF_API uint32_t hf_worker_running(const hf_worker *worker);
 /* How many jobs it can run at a time now, with those of its pools; from any thread. */
 HF_API uint32_t hf_worker_slots(const hf_worker *worker);
+/* How many spans its tracer has lost; 0 without one. */
+HF_API uint64_t hf_worker_spans_dropped(const hf_worker *worker);
 
 /* From any thread, for whoever watches the process; neither waits for the loop. alive:
  * the loop has turned within 10 s, or sleeps no longer than it meant to. ready: it is
@@ -401,8 +406,8 @@ HF_API int64_t hf_run_scheduled_ms(const hf_run *run);
 /* The headers of the job, a flat JSON object of texts; "" if it has none. */
 HF_API const char *hf_run_headers(const hf_run *run);
 
-/* The trace of the job, as a W3C traceparent: that of its header "traceparent"; "" if it
- * has none. */
+/* The trace of the run, as a W3C traceparent. With a tracer it names the span `process`,
+ * else it is that of the job's header "traceparent"; "" if it has none. */
 HF_API const char *hf_run_traceparent(const hf_run *run);
 
 /* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY (instead of

@@ -32,6 +32,7 @@ for k = 1, #places do
       note_attempt(head, ARGV[1], rans[i], ARGV[i + 3])
       head.error, head.failed, head.refused, head.unhandled = ARGV[i + 3], now, nil, nil
       head.alone = ARGV[i + 5] == '1' and ALONE or nil
+      head.failed_fence = ARGV[i + 1]
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)

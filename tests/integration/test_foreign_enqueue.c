@@ -281,9 +281,9 @@ static void each_field_is_looked_at(void **state)
 
 static void what_holdfast_writes_itself_is_refused(void **state)
 {
-    static const char *const reserved[] = {"error",    "failed",   "refused", "history",
-                                           "reason",   "died",     "cron",    "scheduled",
-                                           "attempts", "start_by", "alone"};
+    static const char *const reserved[] = {
+        "error", "failed",    "refused",  "history",  "reason", "died",
+        "cron",  "scheduled", "attempts", "start_by", "alone",  "failed_fence"};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(reserved); i++) {
         char line[64], why[64];

@@ -170,7 +170,6 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
         free(run);
         return NULL;
     }
-    hf_run_trace_begin(&run->trace, &run->record);
     run->alone = run->isolated || run->record.alone;
     if (err == HF_OK)
         hf_run_choose(run);
@@ -279,12 +278,13 @@ int64_t hf_run_ran_ms(const hf_run *run)
     return (int64_t)(hf_run_ran_ns(run) / HF_MS_NS);
 }
 
-void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome)
+void hf_run_report(hf_worker *w, hf_run *run, const char *outcome)
 {
     hf_log_field fields[9];
     char in[HF_DURATION_SIZE];
     size_t n = 0;
     hf_counters_outcome(run->served->whole->counters, run->record.type, outcome);
+    run->outcome = outcome;
     if (w->opts.log == NULL)
         return;
     int64_t run_ms = hf_run_ran_ms(run);

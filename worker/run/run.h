@@ -49,16 +49,17 @@ struct hf_run {
     bool elsewhere; /* another worker has a handler for its type */
     bool waits;     /* it goes back because what would run it is down */
     bool isolated, has_retry_in, resent, lost_logged, released;
-    bool started;       /* its program; of a C handler begun_ns says it */
-    hf_verdict_op op;   /* DECIDED: the verdict to send */
-    unsigned ended;     /* how the attempt ended, as Redis has answered (past.h) */
-    unsigned lane;      /* of runs.c; 0: none yet */
-    uint64_t told_ns;   /* when it was told that it runs; 0: never (runs.c) */
-    const char *reason; /* BURY */
-    hf_verdict verdict; /* the handler's */
-    int64_t delay_ms;   /* RETRY, RELEASE with an error: from now */
-    char *error;        /* owned, NULL: none */
-    hf_bytes result;    /* owned; {NULL, 0}: none */
+    bool started;        /* its program; of a C handler begun_ns says it */
+    hf_verdict_op op;    /* DECIDED: the verdict to send */
+    unsigned ended;      /* how the attempt ended, as Redis has answered (past.h) */
+    unsigned lane;       /* of runs.c; 0: none yet */
+    uint64_t told_ns;    /* when it was told that it runs; 0: never (runs.c) */
+    const char *reason;  /* BURY */
+    const char *outcome; /* as it was logged last; NULL: not yet */
+    hf_verdict verdict;  /* the handler's */
+    int64_t delay_ms;    /* RETRY, RELEASE with an error: from now */
+    char *error;         /* owned, NULL: none */
+    hf_bytes result;     /* owned; {NULL, 0}: none */
     bool result_is_json;
     int64_t keep_ms;               /* as its handler said; 0: it did not */
     hf_bytes words;                /* KEEP: owned; what is kept (result.c) */
@@ -111,8 +112,8 @@ uint64_t hf_run_identity(const hf_run *run);
 uint64_t hf_run_begun_ns(const hf_run *run); /* 0: it has not started */
 int64_t hf_run_ran_ms(const hf_run *run);    /* until now, or its end */
 uint64_t hf_run_ran_ns(const hf_run *run);
-/* Logs how it ended. */
-void hf_run_report(hf_worker *w, const hf_run *run, const char *outcome);
+/* Notes and logs how it ended, a static text. */
+void hf_run_report(hf_worker *w, hf_run *run, const char *outcome);
 
 /* A line that its program has written, for the log; and: some processes of the program
  * may not be ended. As the hooks of worker/program/programs.h. */

@@ -39,6 +39,7 @@
 #include "worker/queues/shards.h"
 #include "worker/report.h"
 #include "worker/run/run.h"
+#include "worker/run/trace.h"
 #include "worker/runner/runner.h"
 #include "worker/schedules.h"
 #include "worker/source/readings.h"
@@ -142,6 +143,7 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
         runs[n] = hf_run_new(served, &job, claimed->fence, claimed->now_ms);
         if (runs[n] != NULL) {
             atomic_store(&runs[n]->await_renewal, renew_first);
+            hf_trace_begin(runs[n]);
             n++;
         }
     }

@@ -51,7 +51,7 @@ local OPTIONS = {
 local RESERVED = {
   { 'attempts', 'max_attempts is the limit' }, { 'start_by', 'start_within is the option' },
   { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'unhandled' }, { 'died' },
-  { 'cron' }, { 'scheduled' }, { 'alone' },
+  { 'cron' }, { 'scheduled' }, { 'alone' }, { 'failed_fence' },
 }
 
 -- What was expected of a new job's line instead of a field that Holdfast writes; nil: it has none.
