@@ -290,6 +290,7 @@ NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
         const hf_log_field *fields, size_t n)
 NOTHING(hf_schedules_claimed, hf_served *served, const hf_reply *ticks, int64_t now_ms)
 NOTHING(hf_site_clock_read, hf_site *at, int64_t now_ms, uint64_t sent_ns)
+NOTHING(hf_trace_begin, hf_run *run)
 NOTHING(hf_run_report, hf_worker *worker, hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
         const char *key, const char *text)

@@ -254,6 +254,8 @@ NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *messa
         const char *key, const char *text)
 NOTHING(hf_run_forget, hf_run *run)
 NOTHING(hf_run_free, hf_run *run)
+NOTHING(hf_trace_begin, hf_run *run)
+NOTHING(hf_trace_end, const hf_run *run)
 NOTHING(hf_run_report, hf_worker *worker, hf_run *run, const char *outcome)
 NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
 NOTHING(hf_site_confirm, hf_site *site, hf_confirm *confirm,
