@@ -16,6 +16,7 @@ set(may_admin    admin queue redis cron base)
 set(may_producer producer queue redis base)
 set(may_worker   worker queue lock redis cron base)
 set(may_seen     seen base)
+set(may_trace    trace base)
 set(may_cli      cli seen bench config cron base) # The bench is a part of the command.
 set(may_top      top seen cli config base) # It is a command, in a program of its own.
 # It shows what the command prints, so it uses the command's options and its objects of --json.
@@ -32,7 +33,7 @@ list(APPEND exceptions "${root}/bench/bare.c" "${root}/bench/probe.c")
 set(own_redis "${root}/examples/flash_sale.c")
 set(bad "")
 foreach(folder IN ITEMS
-    base cron redis config lock queue admin producer worker seen cli top dashboard bench examples include)
+    base cron redis config lock queue admin producer worker seen trace cli top dashboard bench examples include)
   file(GLOB_RECURSE files "${root}/${folder}/*.c" "${root}/${folder}/*.h")
   foreach(f IN LISTS files)
     set(may ${may_${folder}})
@@ -41,6 +42,9 @@ foreach(folder IN ITEMS
     endif()
     if(f MATCHES "/bench/programs/(leases|renewals)[.]c$") # They measure the watchdog alone.
       list(APPEND may lock)
+    endif()
+    if(f MATCHES "/cli/common/tracing[.]c$") # It loads the module.
+      list(APPEND may trace)
     endif()
     if(f MATCHES "/cli/conform/[^/]*$") # It plays the worker, with the worker's own reader.
       list(APPEND may worker)
@@ -56,6 +60,11 @@ foreach(folder IN ITEMS
         if(target STREQUAL "openssl")
           set(good FALSE)
           if(folder STREQUAL "redis")
+            set(good TRUE)
+          endif()
+        elseif(target STREQUAL "curl")
+          set(good FALSE)
+          if(folder STREQUAL "trace")
             set(good TRUE)
           endif()
         elseif(target STREQUAL "hiredis")

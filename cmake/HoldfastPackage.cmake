@@ -90,5 +90,5 @@ ${about}
 
 This is the program behind `holdfast dashboard` and `holdfast exporter`:
 pages, an API of JSON and metrics for Prometheus; with a unit for systemd.
-It also serves the metrics of each worker that is told to.")
+It also serves the metrics of a worker, and has the module that sends traces.")
 include(CPack)

@@ -87,6 +87,11 @@ typedef struct hf_config_schedule {
 
 typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;
 
+typedef enum hf_config_compression {
+    HF_COMPRESSION_NONE,
+    HF_COMPRESSION_GZIP
+} hf_config_compression;
+
 typedef struct hf_config {
     char *file;            /* as it was named; NULL: only defaults */
     char *redis_url;       /* with the Sentinels of the three keys below it */
@@ -109,8 +114,13 @@ typedef struct hf_config {
     size_t n_handlers;
     hf_config_schedule *schedules;
     size_t n_schedules;
-    int64_t log_level;    /* an hf_log_level */
-    int64_t log_format;   /* an hf_config_format */
+    char *tracing_endpoint;      /* NULL: nothing is traced */
+    char *tracing_headers_file;  /* NULL: none */
+    double tracing_sample;       /* 0..1 */
+    int64_t tracing_link;        /* an hf_trace_link */
+    int64_t tracing_compression; /* an hf_config_compression */
+    int64_t log_level;           /* an hf_log_level */
+    int64_t log_format;          /* an hf_config_format */
     char *metrics_listen; /* NULL: none */
 } hf_config;
 

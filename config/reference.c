@@ -23,6 +23,7 @@ const char *hf_key_type_name(hf_key_type type)
         [HF_KEY_JOB_TYPE] = "name or `*`",
         [HF_KEY_URL] = "URL",
         [HF_KEY_LISTEN] = "address",
+        [HF_KEY_ENDPOINT] = "URL",
         [HF_KEY_WORDS] = "list of text",
         [HF_KEY_ENV] = "list of names, or `all`",
         [HF_KEY_INTEGER] = "integer",

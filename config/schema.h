@@ -19,6 +19,7 @@ typedef enum hf_key_type {
     HF_KEY_JOB_TYPE,  /* char *: a name or "*" */
     HF_KEY_URL,       /* char * */
     HF_KEY_LISTEN,    /* char *: where to listen, as base/listen.h reads it */
+    HF_KEY_ENDPOINT,  /* char *: a URL of HTTP */
     HF_KEY_CRON,      /* char *: a cron expression */
     HF_KEY_ZONE,      /* char *: a time zone of the system */
     HF_KEY_WORDS,     /* char **: a list of text, the first one not empty */

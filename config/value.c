@@ -55,8 +55,8 @@ static bool is_text(const hf_key *key)
 {
     return key->type == HF_KEY_TEXT || key->type == HF_KEY_NAME ||
            key->type == HF_KEY_JOB_TYPE || key->type == HF_KEY_URL ||
-           key->type == HF_KEY_CRON || key->type == HF_KEY_ZONE ||
-           key->type == HF_KEY_LISTEN;
+           key->type == HF_KEY_ENDPOINT || key->type == HF_KEY_CRON ||
+           key->type == HF_KEY_ZONE || key->type == HF_KEY_LISTEN;
 }
 
 /* ---- reading ---- */
@@ -129,6 +129,19 @@ static bool zone_ok(const char *name, char reason[HF_DETAIL_SIZE])
     return err == HF_OK;
 }
 
+/* Its login would be in messages; a file has it (tracing.headers_file). */
+static bool endpoint_ok(const char *url)
+{
+    size_t scheme = strncmp(url, "http://", 7) == 0    ? 7
+                    : strncmp(url, "https://", 8) == 0 ? 8
+                                                       : 0;
+    const char *host = url + scheme;
+    for (const char *p = url; *p != '\0'; p++)
+        if ((unsigned char)*p <= ' ' || strchr("@?#\"<>\\", *p) != NULL)
+            return false;
+    return scheme != 0 && *host != '\0' && *host != '/' && *host != ':';
+}
+
 static bool text_ok(const hf_key *key, const char *text, char reason[HF_DETAIL_SIZE])
 {
     hf_listen listen;
@@ -136,6 +149,8 @@ static bool text_ok(const hf_key *key, const char *text, char reason[HF_DETAIL_S
         return hf_name_ok(text);
     if (key->type == HF_KEY_JOB_TYPE)
         return strcmp(text, "*") == 0 || hf_name_ok(text);
+    if (key->type == HF_KEY_ENDPOINT)
+        return endpoint_ok(text);
     if (key->type == HF_KEY_URL)
         return hf_url_check(text, reason) == HF_OK;
     if (key->type == HF_KEY_LISTEN)
@@ -305,6 +320,7 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_JOB_TYPE] = "\"*\" or a name, ",
         [HF_KEY_URL] = "the URL of a Redis",
         [HF_KEY_LISTEN] = "an address as 127.0.0.1:9464, [::1]:9464 or unix:PATH",
+        [HF_KEY_ENDPOINT] = "a URL of http or https without a login",
         [HF_KEY_CRON] = "a cron expression (minute hour day month weekday)",
         [HF_KEY_ZONE] = "a time zone (Europe/Berlin, UTC)",
         [HF_KEY_TIME] = "a time with its zone (2030-01-31T08:00:00Z)",

@@ -16,6 +16,7 @@
 #include "cli/common/payload.h"
 #include "cli/common/progress.h"
 #include "cli/common/traceparent.h"
+#include "cli/common/tracing.h"
 #include "cli/common/unique.h"
 #include "cli/enqueue/bulk.h"
 #include "cli/enqueue/wait.h"
@@ -51,6 +52,24 @@ static int check_replicas(const hf_cli *cli)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: --replicas-timeout needs --wait-replicas");
     return HF_EXIT_OK;
+}
+
+/* ---- its spans ---- */
+
+static void tell_loss(uint64_t dropped, const char *why, void *arg)
+{
+    char text[HF_DETAIL_SIZE];
+    (void)snprintf(text, sizeof text, "%" PRIu64 " span%s lost: %.180s", dropped,
+                   dropped == 1 ? " was" : "s were", why);
+    hf_cli_warn(arg, text);
+}
+
+static int open_tracing(const hf_cli *cli, hf_tracing *tracing)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    int code =
+        hf_tracing_open(tracing, cli->config, tell_loss, (void *)(uintptr_t)cli, detail);
+    return code == HF_EXIT_OK ? code : hf_cli_say(cli, (hf_exit)code, "", "%s", detail);
 }
 
 /* ---- the job ---- */
@@ -207,12 +226,14 @@ static int tell_swallowed(const hf_cli *cli, const hf_job *job,
                       result->id, by_key ? "this unique key" : "this id");
 }
 
-static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *result)
+static int send_traced(const hf_cli *cli, const hf_job *job, const hf_tracer *tracer,
+                       hf_enqueue_result *result)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_producer *producer = NULL;
     hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT};
     fill_producer(cli, &opts);
+    opts.tracer = tracer;
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
@@ -230,6 +251,16 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
     return is_swallowed(result) ? tell_swallowed(cli, job, result) : HF_EXIT_OK;
 }
 
+static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *result)
+{
+    hf_tracing tracing;
+    int code = open_tracing(cli, &tracing);
+    if (code == HF_EXIT_OK)
+        code = send_traced(cli, job, hf_tracing_tracer(&tracing), result);
+    hf_tracing_close(&tracing);
+    return code;
+}
+
 /* ---- many jobs: bulk.c makes the blocks, this sends them ---- */
 
 typedef struct sender {
@@ -237,6 +268,7 @@ typedef struct sender {
     hf_producer *producer;
     hf_progress progress;
     const char *traceparent;
+    hf_tracing tracing;
     bool atomic, quiet;
     int out_error; /* errno of the ids that could not be printed; 0: all were */
     uint64_t accepted, swallowed, unsure, bytes_read;
@@ -379,6 +411,7 @@ static int open_producer(const hf_cli *cli, sender *s)
     fill_producer(cli, &opts);
     opts.run = hf_argv_text(cli->args, "run");
     opts.remember_ms = HF_DAY_MS;
+    opts.tracer = hf_tracing_tracer(&s->tracing);
     hf_err err = hf_producer_open(&s->producer, &opts, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
@@ -503,6 +536,8 @@ static int send_file(const hf_cli *cli)
         code = hf_cli_traceparent(cli, &s.traceparent);
     if (code == HF_EXIT_OK)
         code = open_input(cli, &fd, &size);
+    if (code == HF_EXIT_OK)
+        code = open_tracing(cli, &s.tracing);
     if (code != HF_EXIT_OK)
         return code;
     s.results = calloc(HF_BATCH_JOBS, sizeof *s.results);
@@ -515,6 +550,7 @@ static int send_file(const hf_cli *cli)
     }
     if (s.producer != NULL)
         hf_producer_close(s.producer, NULL, NULL);
+    hf_tracing_close(&s.tracing);
     free(s.results);
     if (fd != STDIN_FILENO)
         (void)close(fd); /* it was only read */

@@ -15,6 +15,7 @@
 
 #include "base/parent.h"
 #include "cli/cli.h"
+#include "cli/common/tracing.h"
 #include "cli/worker/file_watch.h"
 #include "cli/worker/log.h"
 #include "cli/worker/metrics_server.h"
@@ -28,6 +29,7 @@ typedef struct runner {
     hf_worker *worker;
     hf_log log;
     hf_service service;
+    hf_tracing tracing;
     hf_file_watch *watch;       /* owned; NULL: nothing is watched */
     hf_metrics_server *metrics; /* owned; NULL: none are served */
     sigset_t signals;
@@ -102,12 +104,31 @@ static void take_log(runner *r, const hf_config *config)
     hf_log_reload(&r->log, config);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+/* Spans go where they went when the worker was started. */
+static void check_tracing(runner *r, const hf_config *now)
+{
+    const hf_config *was = r->cli->config;
+    const hf_log_field field = {.key = "key", .text = "tracing"};
+    if (!same_text(was->tracing_endpoint, now->tracing_endpoint) ||
+        !same_text(was->tracing_headers_file, now->tracing_headers_file) ||
+        was->tracing_sample != now->tracing_sample ||
+        was->tracing_link != now->tracing_link ||
+        was->tracing_compression != now->tracing_compression)
+        hf_log_write(HF_LOG_WARN, "needs a restart", &field, 1, &r->log);
+}
+
 /* The log changes only after the worker has accepted the rest. */
 static void settle(runner *r)
 {
     if (r->given == NULL || hf_worker_reloads(r->worker) < r->service.reloads)
         return;
     if (hf_worker_reload_taken(r->worker)) {
+        check_tracing(r, r->given);
         take_log(r, r->given);
         tell_metrics(r, r->given);
     }
@@ -248,10 +269,27 @@ static void set_up_memory(void)
 #endif
 }
 
+static void tell_loss(uint64_t dropped, const char *why, void *arg)
+{
+    runner *r = arg;
+    const hf_log_field fields[] = {{.key = "dropped", .number = (int64_t)dropped},
+                                   {.key = "error", .text = why}};
+    hf_log_write(HF_LOG_WARN, "spans were lost", fields, 2, &r->log);
+}
+
+static int open_tracing(runner *r)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    int code = hf_tracing_open(&r->tracing, r->cli->config, tell_loss, r, detail);
+    return code == HF_EXIT_OK ? code
+                              : hf_cli_say(r->cli, (hf_exit)code, "", "%s", detail);
+}
+
 static hf_err make_worker(runner *r, hf_worker_setup *setup, char detail[HF_DETAIL_SIZE])
 {
     setup->opts.log = hf_log_write;
     setup->opts.log_arg = &r->log;
+    setup->opts.tracer = hf_tracing_tracer(&r->tracing);
     hf_err err = hf_worker_new(&r->worker, &setup->opts, detail);
     for (size_t i = 0; err == HF_OK && i < setup->n_programs; i++)
         err = hf_worker_handle_program(r->worker, &setup->programs[i], detail);
@@ -346,10 +384,13 @@ int hf_cmd_worker(hf_cli *cli)
         hf_worker_setup_done(&setup);
         return hf_cli_fail(cli, HF_SYSTEM, "the thread of the log cannot be started");
     }
-    code = open_watch(&r, detail);
+    code = open_tracing(&r);
+    if (code == HF_EXIT_OK)
+        code = open_watch(&r, detail);
     if (code == HF_EXIT_OK)
         code = open_metrics(&r, detail);
     if (code != HF_EXIT_OK) {
+        hf_tracing_close(&r.tracing);
         hf_file_watch_close(r.watch);
         hf_worker_setup_done(&setup);
         hf_log_close(&r.log);
@@ -368,6 +409,7 @@ int hf_cmd_worker(hf_cli *cli)
     hf_service_close(&r.service);
     hf_config_free(r.given);
     hf_worker_free(r.worker);
+    hf_tracing_close(&r.tracing);
     code = err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
     cli->writer = NULL;
     hf_log_close(&r.log);

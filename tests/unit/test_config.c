@@ -100,6 +100,11 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->worker.dead_max, 500);
     assert_int_equal(config->worker.dead_age_ms, INT64_C(30) * 86400000);
     assert_int_equal(config->payload_max, 65536);
+    assert_string_equal(config->tracing_endpoint, "https://collector.example:4318/otlp");
+    assert_string_equal(config->tracing_headers_file, "/etc/holdfast/otlp");
+    assert_true(config->tracing_sample == 0.25);
+    assert_int_equal(config->tracing_link, HF_TRACE_LINK);
+    assert_int_equal(config->tracing_compression, HF_COMPRESSION_GZIP);
     assert_int_equal(config->log_level, HF_LOG_WARN);
     assert_int_equal(config->log_format, HF_FORMAT_JSON);
     assert_string_equal(config->metrics_listen, "127.0.0.1:9464");
