@@ -18,6 +18,7 @@
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "queue/keys.h"
+#include "redis/err.h"
 #include "redis/info.h"
 #include "redis/plain.h"
 
@@ -208,8 +209,7 @@ static bool is_refused(hf_admin *admin, const hf_admin_node *node)
     if (node != NULL)
         return hf_client_is_refused(node->client);
     hf_err err = hf_cluster_status(admin->cluster, unread);
-    return hf_cluster_changes(admin->cluster) == 0 &&
-           (err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_CONFIG);
+    return hf_cluster_changes(admin->cluster) == 0 && hf_err_is(err, HF_ERR_LASTS);
 }
 
 static hf_err why_not(hf_admin *admin, const hf_admin_node *node)
@@ -411,12 +411,11 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         if (err == HF_DEADLINE)
             return late(admin, unsure);
         unsure = unsure || err == HF_UNSURE;
-        bool rests = err == HF_MOVED || err == HF_UNSERVED;
+        bool rests = hf_err_is(err, HF_ERR_OF_CLUSTER);
         if (rests)
             (void)snprintf(why, sizeof why, "%s", admin->detail);
         refused = refused || rests;
-        bool nothing =
-            rests || err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT;
+        bool nothing = hf_err_is(err, HF_ERR_PASSES);
         bool again = nothing || (err == HF_UNSURE && !ask->once);
         /* A queue that rests is asked a last time, so the reason is told. */
         uint64_t last_ns = until_ns - (rests ? RETRY_MS * HF_MS_NS : 0);

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "redis/err.h"
 
 enum {
     POLL_FIRST_MS = 5,
@@ -54,8 +55,7 @@ typedef struct search {
 /* To note a client is a write; to look is none. */
 static bool refuses_notes(hf_err err)
 {
-    return err == HF_AUTH || err == HF_REDIS || err == HF_READONLY || err == HF_MISCONF ||
-           err == HF_OOM;
+    return err == HF_AUTH || err == HF_REDIS || hf_err_is(err, HF_ERR_NO_WRITES);
 }
 
 static hf_err ask(hf_admin *admin, const hf_queue *queue, search *s)
@@ -152,9 +152,8 @@ hf_err hf_wait_look(hf_admin *admin, hf_wait *w)
 
 bool hf_wait_goes_on(hf_err err)
 {
-    return err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
-           err == HF_UNSERVED || err == HF_UNSURE || err == HF_TIMEOUT ||
-           err == HF_READONLY || err == HF_MISCONF || err == HF_OOM || err == HF_NOMEM;
+    return err == HF_UNSURE || err == HF_TIMEOUT || err == HF_NOMEM ||
+           hf_err_is(err, HF_ERR_PASSES | HF_ERR_NO_WRITES);
 }
 
 hf_err hf_wait_timed_out(hf_admin *admin, hf_err err)

@@ -39,6 +39,7 @@
 #include "lock/tasks.h"
 #include "lock/watchdog/lease.h"
 #include "lock/watchdog/watchdog.h"
+#include "redis/err.h"
 
 enum {
     SPIN_FIRST_MS = 1,
@@ -143,10 +144,11 @@ static void was_taken(hf_lock *lock, const hf_acquired *e)
         await_proof(lock, e->after_ms);
 }
 
-/* Whether it makes sense to wait for the end of this. */
-static bool passes(hf_err err)
+/* Nothing was done, and that may change; or the result is unknown. */
+static bool may_pass(hf_err err)
 {
-    return err != HF_AUTH && err != HF_REDIS && err != HF_PROTO && err != HF_LOST;
+    return err == HF_UNSURE ||
+           hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES | HF_ERR_NO_WRITES);
 }
 
 /* `moved`: another node has it. */
@@ -156,11 +158,11 @@ static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
                                        FAULT_LAST_MS, 0.2};
     lock->acquire.last_err = err;
     (void)snprintf(lock->acquire.detail, sizeof lock->acquire.detail, "%s", detail);
-    if (hf_boot_ns() >= limit_ns(lock) || !passes(err))
+    if (hf_boot_ns() >= limit_ns(lock) || !may_pass(err))
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
         lock->step = STEP_ACQUIRE; /* with the next connection */
-    else if (err == HF_NOSCRIPT || err == HF_DEADLINE || moved)
+    else if (hf_err_is(err, HF_ERR_AT_ONCE) || moved)
         hf_acquire_send(lock);
     else
         pause_until(lock, &backoff, limit_ns(lock));
@@ -229,18 +231,11 @@ static void ask_replicas(hf_lock *lock)
         hf_acquire_fail(lock, err, hf_err_text(err));
 }
 
-/* Nothing was done, or the result is unknown. */
-static bool may_pass(hf_err err)
-{
-    return err == HF_NOSCRIPT || err == HF_DEADLINE || err == HF_CONN ||
-           err == HF_UNSURE || err == HF_MOVED || err == HF_UNSERVED;
-}
-
 static void confirm_again(hf_lock *lock, hf_err err, bool moved, const char *detail)
 {
     lock->acquire.last_err = err;
     (void)snprintf(lock->acquire.detail, sizeof lock->acquire.detail, "%s", detail);
-    if (!moved && (err == HF_MOVED || err == HF_UNSERVED))
+    if (!moved && hf_err_is(err, HF_ERR_PASSES | HF_ERR_NO_WRITES))
         lock->rest_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
     hf_acquire_confirm_send(lock);
 }
@@ -540,8 +535,8 @@ static void stand_in_line(hf_lock *lock, const hf_acquired *e)
 /* Whether the request that was answered with this did something, or may have. */
 static bool may_have_done(hf_err err)
 {
-    return err == HF_OK || err == HF_IN_LINE || err == HF_UNSURE || err == HF_PROTO ||
-           err == HF_REDIS;
+    return err == HF_OK || err == HF_IN_LINE ||
+           (err <= HF_INVALID && !hf_err_is(err, HF_ERR_NOT_DONE));
 }
 
 static void on_acquire_answered(const hf_answer *answer, void *arg)

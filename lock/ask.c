@@ -11,6 +11,7 @@
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/tasks.h"
+#include "redis/err.h"
 #include "redis/send.h"
 
 enum { RETRY_MS = 100 };
@@ -65,13 +66,12 @@ void hf_ask_released(const hf_lock *lock)
     }
 }
 
-/* True: the request did nothing, and a later try may succeed. */
+/* True: the request did nothing, and a later try may succeed. A plain URL may lead to a
+ * replica on purpose, for reading. */
 static bool did_nothing(const hf_lock_ask *ask, hf_err err)
 {
-    if (err == HF_MOVED || err == HF_UNSERVED || err == HF_READONLY)
-        return !hf_cluster_is_plain(ask->locks->nodes.cluster);
-    return err == HF_CONN || err == HF_NOSCRIPT || err == HF_LOADING ||
-           err == HF_BUSY_SCRIPT || err == HF_DEADLINE;
+    return hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES) ||
+           (err == HF_READONLY && !hf_cluster_is_plain(ask->locks->nodes.cluster));
 }
 
 /* ---- replicas ---- */
@@ -116,7 +116,7 @@ static bool is_confirmed(hf_lock_ask *ask)
 static void try_again(hf_lock_ask *ask, hf_err err, const char *detail, uint64_t due_ns)
 {
     ask->due_ns = due_ns;
-    if (err == HF_NOSCRIPT || err == HF_DEADLINE)
+    if (hf_err_is(err, HF_ERR_AT_ONCE))
         return;
     ask->err = err == HF_MOVED ? HF_UNSERVED : err;
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);

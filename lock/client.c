@@ -24,6 +24,7 @@
 #include "lock/tasks.h"
 #include "lock/watchdog/watch_loop.h"
 #include "lock/watchdog/watchdog.h"
+#include "redis/err.h"
 #include "redis/url.h"
 
 bool hf_lock_client_is_coming(const hf_lock_client *locks)
@@ -204,7 +205,7 @@ static void on_change(void *arg)
     for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
         (void)hf_lock_route(lock);
     hf_err err = hf_cluster_status(locks->nodes.cluster, why);
-    if (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)
+    if (hf_err_is(err, HF_ERR_LASTS))
         on_refused(locks, &locks->nodes.away);
     on_ready(locks);
     hf_lock_nodes_tidy(locks);

@@ -26,6 +26,7 @@
 #include "lock/ops.h"
 #include "lock/tasks.h"
 #include "lock/watchdog/lease.h"
+#include "redis/err.h"
 
 enum { RETRY_MS = 100 };
 
@@ -103,7 +104,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
         lock->due_ns = hf_boot_ns();
         if (err != HF_NOSCRIPT && !moved)
             lock->due_ns += RETRY_MS * HF_MS_NS;
-        if (err == HF_MOVED || err == HF_UNSERVED)
+        if (hf_err_is(err, HF_ERR_OF_CLUSTER))
             lock->rest_ns = lock->due_ns;
     }
     hf_tasks_turned(&locks->tasks);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "queue/keys.h"
+#include "redis/err.h"
 
 enum {
     UNKNOWN_MS = 1000, /* a server that could not be made is tried again */
@@ -302,7 +303,7 @@ static void on_registered(const hf_answer *answer, void *arg)
     nodes->registers--;
     if (answer->err != HF_OK)
         target->registered_in = 0;
-    if ((answer->err == HF_MOVED || answer->err == HF_UNSERVED) && node != &nodes->away)
+    if (hf_err_is(answer->err, HF_ERR_OF_CLUSTER) && node != &nodes->away)
         hf_nodes_refused(node, &nodes->registry, answer->err, answer);
     else if (answer->err == HF_NOSCRIPT)
         hf_nodes_register(nodes, target);
@@ -348,7 +349,7 @@ bool hf_nodes_are_refused(hf_nodes *nodes)
     if (hf_cluster_is_plain(nodes->cluster) || hf_cluster_changes(nodes->cluster) > 0)
         return false;
     hf_err err = hf_cluster_status(nodes->cluster, unread);
-    return err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_CONFIG;
+    return hf_err_is(err, HF_ERR_LASTS);
 }
 
 hf_err hf_nodes_status(hf_nodes *nodes, char why[HF_DETAIL_SIZE])

@@ -43,6 +43,7 @@
 #include "base/clock.h"
 #include "base/detail.h"
 #include "queue/keys.h"
+#include "redis/err.h"
 #include "redis/plain.h"
 
 enum {
@@ -272,14 +273,14 @@ static void expire(hf_requests *requests, uint64_t now_ns)
 
 /* ---- answers ---- */
 
-/* Errors that may pass with time. HF_DEADLINE is one of them, because a batch ends here
- * at its own deadline: if Redis found it late earlier, its clock differs from our
- * estimate, and the answer has corrected the estimate. */
+/* Errors that are waited out. HF_DEADLINE is one of them, because a batch ends here at
+ * its own deadline: if Redis found it late earlier, its clock differs from our estimate,
+ * and the answer has corrected the estimate. HF_OOM is none: as long as Redis is full,
+ * the caller has to know. */
 static bool may_pass(hf_err err)
 {
-    return err == HF_NOSCRIPT || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
-           err == HF_READONLY || err == HF_MISCONF || err == HF_DEADLINE ||
-           err == HF_MOVED || err == HF_UNSERVED;
+    return err != HF_OOM &&
+           hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES | HF_ERR_NO_WRITES);
 }
 
 static void unanswered(hf_requests *requests, hf_batch *batch)
@@ -304,16 +305,11 @@ static void ids_taken(hf_requests *requests, hf_batch *batch, const hf_reply *co
     back(requests, batch);
 }
 
-static bool is_of_cluster(hf_err err)
-{
-    return err == HF_MOVED || err == HF_UNSERVED;
-}
-
 /* Nothing happened: the queue, or the whole node, is asked again after a pause. */
 static void pause_for(hf_requests *requests, const hf_batch *batch, hf_err err,
                       const hf_answer *answer)
 {
-    if (!is_of_cluster(err))
+    if (!hf_err_is(err, HF_ERR_OF_CLUSTER))
         hf_server_pause(batch->node->redis, err, answer->sent_ns);
     if (err != HF_DEADLINE)
         (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
@@ -337,7 +333,7 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
         was_sharded(requests, batch, answer);
         return;
     }
-    if (is_of_cluster(err))
+    if (hf_err_is(err, HF_ERR_OF_CLUSTER))
         hf_nodes_refused(batch->node, batch->target, err, answer);
     if (batch->reported || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
         /* An earlier sending may have done it, and this answer does not say. */

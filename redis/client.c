@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "redis/err.h"
 
 enum {
     MAGIC = 0x48664331,
@@ -338,8 +339,7 @@ hf_err hf_client_status(const hf_client *client)
 bool hf_client_is_refused(const hf_client *client)
 {
     check(client);
-    return client->err == HF_AUTH || client->err == HF_UNSUPPORTED ||
-           client->err == HF_CONFIG;
+    return hf_err_is(client->err, HF_ERR_LASTS);
 }
 
 const char *hf_client_detail(const hf_client *client)

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "redis/cluster.h"
+#include "redis/err.h"
 #include "redis/send.h"
 
 enum {
@@ -287,7 +288,7 @@ static void lose_mark(hf_replicas *r, const hf_answer *answer)
         hf_cluster_moved(r->cluster, r->redis, answer->detail);
     else
         hf_cluster_doubt(r->cluster);
-    if (answer->err == HF_MOVED || answer->err == HF_UNSERVED) {
+    if (hf_err_is(answer->err, HF_ERR_OF_CLUSTER)) {
         r->mark[0] = '\0';
         r->tag++;
     }

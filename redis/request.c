@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "redis/client_state.h"
+#include "redis/err.h"
 #include "redis/reply.h"
 
 enum {
@@ -199,7 +200,7 @@ static void load_again(hf_client *client, const hf_script *script)
 static hf_err class_of(const hf_client *client, const char *words)
 {
     hf_err err = hf_reply_class(words);
-    bool of_cluster = err == HF_MOVED || err == HF_UNSERVED;
+    bool of_cluster = hf_err_is(err, HF_ERR_OF_CLUSTER);
     return of_cluster && !client->redis->in_cluster ? HF_REDIS : err;
 }
 

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "queue/keys.h"
+#include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/program/programs.h"
 #include "worker/queues/queues.h"
@@ -136,7 +137,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     if (settled.now_ms != 0 &&
         hf_site_clock_sample(r->site, settled.now_ms, answer->sent_ns))
         uv_async_send(&r->site->worker->async);
-    if (err == HF_MOVED || err == HF_UNSERVED)
+    if (hf_err_is(err, HF_ERR_OF_CLUSTER))
         note_unserved(r->site, err, answer->detail);
     if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;

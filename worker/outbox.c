@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/past.h"
 #include "worker/queues/claim_state.h"
@@ -417,8 +418,7 @@ static bool keep_locks(batch *b);
 /* The notes of the runs are reported, or Redis refuses them for good. */
 static bool is_settled(hf_err err)
 {
-    return err == HF_OK || err == HF_REDIS || err == HF_PROTO || err == HF_AUTH ||
-           err == HF_TOOBIG;
+    return err == HF_OK || err == HF_TOOBIG || hf_err_is(err, HF_ERR_OF_QUEUE);
 }
 
 /* For the locks its answer does not matter: the answers to the verdicts follow. Only a
@@ -436,7 +436,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
     for (size_t i = 0; is_settled(err) && i < b->n; i++)
         hf_notes_settle(b->runs[i]);
     send_again(b, false);
-    if (err != HF_OK && err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
+    if (err != HF_OK && err != HF_UNSURE && !hf_err_is(err, HF_ERR_AT_ONCE) &&
         hf_queue_refused(b->served, b->site, err, answer->detail))
         hf_queue_apply(b->served, HF_E_OTHER_REFUSED);
     free(b);
@@ -502,7 +502,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err == HF_DEADLINE && keep_locks(b))
         return;
     send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
-    if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
+    if (err != HF_UNSURE && !hf_err_is(err, HF_ERR_AT_ONCE) &&
         hf_queue_refused(b->served, b->site, err == HF_OK ? HF_PROTO : err,
                          answer->detail))
         hf_queue_apply(b->served, HF_E_OTHER_REFUSED);

@@ -37,6 +37,7 @@
 #include "lock/watchdog/lease.h"
 #include "lock/watchdog/lease_heap.h"
 #include "lock/watchdog/watch_loop.h"
+#include "redis/err.h"
 #include "redis/request.h"
 #include "redis/server.h"
 
@@ -209,7 +210,7 @@ static uint64_t third_ns(uint32_t ttl_ms, double jitter)
 /* Sent again at once: by now Redis has the script, and its new time is known. */
 static bool is_sent_again(const hf_lease *lease, hf_err err)
 {
-    return (err == HF_NOSCRIPT || err == HF_DEADLINE) && lease->failures == 1;
+    return hf_err_is(err, HF_ERR_AT_ONCE) && lease->failures == 1;
 }
 
 static uint64_t retry_ns(const hf_lease *lease, hf_err err)

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock_scripts.h"
 #include "tests/support/lock_fixture.h"
 #include "tests/support/locker.h"
 #include "tests/support/replicas.h"
@@ -408,6 +409,44 @@ static void f6_an_extension_that_no_replica_has_does_not_count(void **state)
     hf_fixture_stop(&primary);
 }
 
+/* It is renewed before its replicas are asked. A Redis that does not take that now has
+ * the lock all the same. */
+static void f6_a_refusal_before_replicas_are_asked_is_waited_out(void **state)
+{
+    hf_fixture primary, replica;
+    hf_proxy proxy;
+    hf_lock_waiter w;
+    hf_lock *lock;
+    (void)state;
+    hf_fixture_start(&primary, &(hf_fixture_options){HF_PRIMARY});
+    hf_replicas_start(&replica, 1, &primary);
+    hf_proxy_start(&proxy, primary.socket);
+    hf_lock_client *locks;
+    const hf_lock_client_opts patient = {
+        HF_LOCK_CLIENT_OPTS_INIT,
+        .server = HF_SERVER(.url = proxy.url, .request_timeout_ms = LONG_MS)};
+    assert_int_equal(hf_lock_client_open(&locks, &patient, fixture.detail), HF_OK);
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
+                               .lease_ms = LONG_MS};
+    assert_int_equal(hf_lock_take(&fixture, locks, "n", opts, &lock), HF_OK);
+    hf_lock_released(lock);
+    hf_proxy_keep_request(&proxy, hf_lua_lock_renew.sha1);
+    hf_lock_begin(&w, &fixture, locks, "n", opts);
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    (void)hf_fixture_command(&primary, "CONFIG SET min-replicas-to-write 2");
+    long long before = hf_fixture_calls(&primary, "evalsha");
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&primary, "evalsha") > before);
+    (void)hf_fixture_command(&primary, "CONFIG SET min-replicas-to-write 0");
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    hf_lock_released(w.lock);
+    hf_lock_client_close(locks, NULL, NULL);
+    hf_proxy_stop(&proxy);
+    hf_fixture_stop(&replica);
+    hf_fixture_stop(&primary);
+}
+
 /* ---- F7 ---- */
 
 /* A write of who lost the lock is refused when it comes; there is nothing to roll back,
@@ -594,6 +633,7 @@ int main(void)
         TEST(f6_with_the_link_cut_no_replica_confirms),
         TEST(f6_a_renewal_that_no_replica_has_does_not_count),
         TEST(f6_an_extension_that_no_replica_has_does_not_count),
+        TEST(f6_a_refusal_before_replicas_are_asked_is_waited_out),
         TEST(f7_a_late_write_is_refused_by_its_fence),
         TEST(f7_a_redis_that_evicts_keys_checks_no_fence),
         TEST(f9_a_release_wakes_one_and_only_one),

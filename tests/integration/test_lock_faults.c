@@ -419,6 +419,33 @@ static void a_clock_that_was_wrong_loses_no_lock(void **state)
     released(other);
 }
 
+/* ---- a Redis that takes no writes ---- */
+
+/* Somebody may have to see to it. Who waits for a lock has time; a call that waits for
+ * its answer has not, and is told. */
+static void without_writes_a_lock_is_waited_for_and_a_call_is_told(void **state)
+{
+    enum { AT_ONCE_MS = 3000 }; /* a call has more than 5 s */
+    told t;
+    (void)state;
+    hf_lock *held =
+        hf_lock_must(&fixture, fixture.a, "held", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET min-replicas-to-write 1");
+    uint64_t before = hf_test_now_ms();
+    assert_int_equal(hf_lock_extend_wait(held, LONG_MS, fixture.detail), HF_MISCONF);
+    assert_non_null(strstr(fixture.detail, "NOREPLICAS"));
+    assert_true(hf_test_now_ms() - before < AT_ONCE_MS);
+    long long calls = hf_fixture_calls(&fixture.redis, "evalsha");
+    hf_lock *lock = ask_for(fixture.a, "n",
+                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}, &t);
+    EVENTUALLY(PATIENCE_MS, hf_fixture_calls(&fixture.redis, "evalsha") >= calls + 2);
+    assert_int_equal(t.err, 1);
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET min-replicas-to-write 0");
+    EVENTUALLY(PATIENCE_MS, t.err == HF_OK);
+    released(lock);
+    released(held);
+}
+
 #define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, end, &fixture)
 
 int main(void)
@@ -439,6 +466,7 @@ int main(void)
         TEST(a_line_without_some_of_its_keys_continues),
         TEST(only_a_lock_that_was_taken_away_is_told_so),
         TEST(a_clock_that_was_wrong_loses_no_lock),
+        TEST(without_writes_a_lock_is_waited_for_and_a_call_is_told),
     };
     hf_lock_fixture_up(&fixture, NULL);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

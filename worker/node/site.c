@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "queue/keys.h"
+#include "redis/err.h"
 #include "worker/report.h"
 #include "worker/worker.h"
 
@@ -82,7 +83,7 @@ void hf_site_count_no_crash(hf_site *site)
 bool hf_site_unserved(hf_site *site, hf_err err, const char *detail)
 {
     hf_worker *w = site->worker;
-    if (err != HF_MOVED && err != HF_UNSERVED)
+    if (!hf_err_is(err, HF_ERR_OF_CLUSTER))
         return false;
     if (w->phase == HF_ENDED)
         return true;

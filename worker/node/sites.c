@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/worker.h"
 
@@ -117,8 +118,7 @@ static void on_change(void *arg)
     hf_worker *w = arg;
     char why[HF_DETAIL_SIZE];
     hf_err err = hf_cluster_status(w->cluster, why);
-    if (w->phase == HF_STARTING &&
-        (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)) {
+    if (w->phase == HF_STARTING && hf_err_is(err, HF_ERR_LASTS)) {
         w->hooks->on_unusable(w, err, why);
         return;
     }

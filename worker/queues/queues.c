@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/node/sites.h"
 #include "worker/plan.h"
@@ -110,8 +111,7 @@ bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *
 {
     if (hf_site_unserved(site, err, detail))
         return is_unserved(served, err, detail);
-    bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
-    if (!because_of_it || hf_server_now(site->redis) == 0) {
+    if (!hf_err_is(err, HF_ERR_OF_QUEUE) || hf_server_now(site->redis) == 0) {
         hf_site_refused(site, err, detail);
         return false;
     }

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
@@ -144,7 +145,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     checked_all(b);
     if (err != HF_OK) {
         b->give_back = b->give_back || b->check_gives;
-        if (err == HF_MOVED || err == HF_UNSERVED)
+        if (hf_err_is(err, HF_ERR_OF_CLUSTER))
             hf_queues_unserved_in(b, site, err, answer->detail);
         else if (err == HF_NOSCRIPT) /* the next one finds it */
             hf_bundle_check_at(b, hf_boot_ns());

@@ -31,6 +31,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "holdfast/admin.h"
+#include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/past.h"
 #include "worker/queues/bundle.h"
@@ -220,7 +221,7 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
     } else if (err == HF_SHARDED && hf_shards_learn(served, detail)) {
         hf_queue_back_off(served, DIVIDED_MS);
         event = HF_E_REFUSED;
-    } else if (err != HF_DEADLINE && err != HF_NOSCRIPT) {
+    } else if (!hf_err_is(err, HF_ERR_AT_ONCE)) {
         err = err == HF_SHARDED ? HF_PROTO : err; /* its words make no sense */
         if (hf_queue_refused(served, served->claim.site, err, detail))
             event = HF_E_REFUSED;

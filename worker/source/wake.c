@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/machine.h"
+#include "redis/err.h"
 #include "redis/plain.h"
 #include "worker/node/site.h"
 #include "worker/queues/bundle.h"
@@ -208,7 +209,7 @@ static void on_woken(const hf_answer *answer, void *arg)
         b->wake_doubt = true;
         for (size_t i = 0; i < b->n_waiting_on; i++)
             b->give_back = owes(b->waiting_on[i]) || b->give_back;
-        if (err == HF_MOVED || err == HF_UNSERVED)
+        if (hf_err_is(err, HF_ERR_OF_CLUSTER))
             hf_queues_unserved_in(b, b->site, err, answer->detail);
         else if (err != HF_UNSURE && err != HF_READONLY)
             on_wait_refused(b, answer->detail);
