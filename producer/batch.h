@@ -23,7 +23,7 @@
 #include "redis/replicas.h"
 #include "redis/run_loop.h"
 
-struct hf_node;
+struct hf_producer_node;
 struct hf_requests;
 struct hf_target;
 
@@ -85,9 +85,9 @@ typedef enum hf_request_state {
 
 typedef struct hf_batch {
     struct hf_batch *next, *prev;
-    struct hf_requests *requests; /* borrowed; set when it is sent */
-    struct hf_node *node;         /* the one that it is in flight at, or in doubt for */
-    struct hf_target *target;     /* borrowed */
+    struct hf_requests *requests;  /* borrowed; set when it is sent */
+    struct hf_producer_node *node; /* the one that it is in flight at, or in doubt for */
+    struct hf_target *target;      /* borrowed */
     hf_buf bytes;
     hf_batch_job *slots;
     size_t n, slots_cap, n_made;

@@ -25,7 +25,7 @@ static const hf_backoff rests = {
 
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    hf_node *node = arg;
+    hf_producer_node *node = arg;
     (void)client;
     (void)detail;
     if (err != HF_OK)
@@ -35,9 +35,9 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
     node->nodes->hooks->on_event(node, err);
 }
 
-static hf_err open_replicas(hf_node *node, char *detail)
+static hf_err open_replicas(hf_producer_node *node, char *detail)
 {
-    const hf_nodes *nodes = node->nodes;
+    const hf_producer_nodes *nodes = node->nodes;
     char mark[HF_KEY_SIZE];
     hf_key_replicated(mark, nodes->queue->ns);
     hf_err err = hf_replicas_open(&node->replicas, nodes->loop, node->redis, mark);
@@ -48,9 +48,10 @@ static hf_err open_replicas(hf_node *node, char *detail)
 }
 
 /* Takes the server over, also after a failure. */
-static hf_err open_node(hf_nodes *nodes, hf_server *redis, hf_node **out, char *detail)
+static hf_err open_node(hf_producer_nodes *nodes, hf_server *redis,
+                        hf_producer_node **out, char *detail)
 {
-    hf_node *node = calloc(1, sizeof *node);
+    hf_producer_node *node = calloc(1, sizeof *node);
     if (node == NULL) {
         hf_server_close(redis);
         return hf_say_err(detail, HF_NOMEM);
@@ -80,11 +81,11 @@ static hf_err open_node(hf_nodes *nodes, hf_server *redis, hf_node **out, char *
 
 static void on_cluster_closed(void *arg)
 {
-    hf_nodes *nodes = arg;
+    hf_producer_nodes *nodes = arg;
     nodes->hooks->on_closed(nodes->owner);
 }
 
-static void end_if_closed(hf_nodes *nodes)
+static void end_if_closed(hf_producer_nodes *nodes)
 {
     hf_cluster *cluster = nodes->cluster;
     if (!nodes->closing || nodes->open > 0 || cluster == NULL)
@@ -95,8 +96,8 @@ static void end_if_closed(hf_nodes *nodes)
 
 static void on_client_closed(void *arg)
 {
-    hf_node *node = arg;
-    hf_nodes *nodes = node->nodes;
+    hf_producer_node *node = arg;
+    hf_producer_nodes *nodes = node->nodes;
     hf_server_close(node->redis);
     free(node);
     nodes->open--;
@@ -105,12 +106,12 @@ static void on_client_closed(void *arg)
 
 static void on_replicas_closed(void *arg)
 {
-    hf_node *node = arg;
+    hf_producer_node *node = arg;
     hf_client_close(node->client, on_client_closed, node);
 }
 
 /* It is out of the list already, and has nothing in line, in flight or in doubt. */
-static void close_node(hf_node *node)
+static void close_node(hf_producer_node *node)
 {
     hf_replicas *replicas = node->replicas;
     hf_submit_drop_line(node->nodes->queue, &node->line);
@@ -121,9 +122,9 @@ static void close_node(hf_node *node)
 /* ---- where a queue belongs ---- */
 
 /* The node of the slot; `away`: none is known. */
-static hf_node *find_node(hf_nodes *nodes, unsigned slot)
+static hf_producer_node *find_node(hf_producer_nodes *nodes, unsigned slot)
 {
-    hf_node *node;
+    hf_producer_node *node;
     char unread[HF_DETAIL_SIZE];
     hf_server *redis = hf_cluster_server(nodes->cluster, slot);
     if (redis == NULL)
@@ -137,11 +138,12 @@ static hf_node *find_node(hf_nodes *nodes, unsigned slot)
     return open_node(nodes, redis, &node, unread) == HF_OK ? node : &nodes->away;
 }
 
-static hf_node *place_of(hf_nodes *nodes, hf_target *target, uint64_t now_ns)
+static hf_producer_node *place_of(hf_producer_nodes *nodes, hf_target *target,
+                                  uint64_t now_ns)
 {
     if (target->rest_until_ns > now_ns)
         return &nodes->away;
-    hf_node *node = find_node(nodes, target->slot);
+    hf_producer_node *node = find_node(nodes, target->slot);
     if (node == &nodes->away) {
         target->rest_until_ns = now_ns + UNKNOWN_MS * HF_MS_NS;
         return node;
@@ -151,9 +153,9 @@ static hf_node *place_of(hf_nodes *nodes, hf_target *target, uint64_t now_ns)
     return target->in_flight > 0 && node != target->flew ? &nodes->away : node;
 }
 
-static void route(hf_nodes *nodes, hf_target *target, uint64_t now_ns)
+static void route(hf_producer_nodes *nodes, hf_target *target, uint64_t now_ns)
 {
-    hf_node *node = place_of(nodes, target, now_ns);
+    hf_producer_node *node = place_of(nodes, target, now_ns);
     if (node == &nodes->away && target->rest_until_ns > now_ns &&
         target->rest_until_ns < nodes->due_ns)
         nodes->due_ns = target->rest_until_ns;
@@ -161,11 +163,11 @@ static void route(hf_nodes *nodes, hf_target *target, uint64_t now_ns)
 }
 
 /* What is in doubt goes to where its queue is. */
-static void move_doubt(hf_node *from)
+static void move_doubt(hf_producer_node *from)
 {
     hf_batch *next;
     for (hf_batch *batch = from->doubt.first; batch != NULL; batch = next) {
-        hf_node *to = hf_node_of(batch->target);
+        hf_producer_node *to = hf_producer_node_of(batch->target);
         next = batch->next;
         if (to == from)
             continue;
@@ -178,7 +180,7 @@ static void move_doubt(hf_node *from)
 }
 
 /* A queue that rests keeps its last node: it mostly returns there, each time. */
-static bool is_used(const hf_nodes *nodes, const hf_node *node)
+static bool is_used(const hf_producer_nodes *nodes, const hf_producer_node *node)
 {
     const hf_line *away = &nodes->away.line;
     if (node->flight.first != NULL || node->doubt.first != NULL ||
@@ -192,7 +194,7 @@ static bool is_used(const hf_nodes *nodes, const hf_node *node)
 }
 
 /* A later node may have its address. */
-static void forget(hf_nodes *nodes, const hf_node *node)
+static void forget(hf_producer_nodes *nodes, const hf_producer_node *node)
 {
     if (nodes->registry_met == node)
         nodes->registry_met = NULL;
@@ -201,11 +203,11 @@ static void forget(hf_nodes *nodes, const hf_node *node)
             t->flew = NULL;
 }
 
-static void close_unused(hf_nodes *nodes)
+static void close_unused(hf_producer_nodes *nodes)
 {
-    hf_node **at = &nodes->first;
+    hf_producer_node **at = &nodes->first;
     while (*at != NULL) {
-        hf_node *node = *at;
+        hf_producer_node *node = *at;
         if (is_used(nodes, node)) {
             at = &node->next;
         } else {
@@ -216,7 +218,7 @@ static void close_unused(hf_nodes *nodes)
     }
 }
 
-static void take_new(hf_nodes *nodes)
+static void take_new(hf_producer_nodes *nodes)
 {
     hf_target *target;
     while ((target = hf_submit_new_target(nodes->queue)) != NULL) {
@@ -227,10 +229,10 @@ static void take_new(hf_nodes *nodes)
 }
 
 /* What was put in line before it was known that a node is down, or while all were. */
-static void leave_nodes_down(hf_nodes *nodes, uint64_t now_ns)
+static void leave_nodes_down(hf_producer_nodes *nodes, uint64_t now_ns)
 {
     hf_submit_line_is_down(nodes->queue, &nodes->away.line, true);
-    for (hf_node *node = nodes->first; node != NULL; node = node->next) {
+    for (hf_producer_node *node = nodes->first; node != NULL; node = node->next) {
         if (!node->line.down)
             continue;
         if (node->patient_until_ns <= now_ns)
@@ -240,7 +242,7 @@ static void leave_nodes_down(hf_nodes *nodes, uint64_t now_ns)
     }
 }
 
-void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
+void hf_producer_nodes_route(hf_producer_nodes *nodes, uint64_t now_ns)
 {
     if (hf_cluster_is_plain(nodes->cluster))
         return;
@@ -256,17 +258,17 @@ void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
     hf_submit_move(nodes->queue, nodes->targets);
     leave_nodes_down(nodes, now_ns);
     move_doubt(&nodes->away);
-    for (hf_node *node = nodes->first; node != NULL; node = node->next)
+    for (hf_producer_node *node = nodes->first; node != NULL; node = node->next)
         move_doubt(node);
     close_unused(nodes);
 }
 
 /* The second MOVED in a row may be one of two nodes that send it back and forth. What was
  * sent before a rest began met the same cause, and does not prolong it. */
-void hf_nodes_refused(hf_node *node, hf_target *target, hf_err err,
-                      const hf_answer *answer)
+void hf_producer_nodes_refused(hf_producer_node *node, hf_target *target, hf_err err,
+                               const hf_answer *answer)
 {
-    hf_nodes *nodes = node->nodes;
+    hf_producer_nodes *nodes = node->nodes;
     const bool at_once = err == HF_MOVED && target->refusals == 0;
     if (err == HF_MOVED)
         hf_cluster_moved(nodes->cluster, node->redis, answer->detail);
@@ -283,7 +285,7 @@ void hf_nodes_refused(hf_node *node, hf_target *target, hf_err err,
 
 /* ---- the registry ---- */
 
-static uint64_t registry_life(hf_nodes *nodes, const hf_node *node)
+static uint64_t registry_life(hf_producer_nodes *nodes, const hf_producer_node *node)
 {
     uint64_t life = hf_client_life(node->client);
     if (node != nodes->registry_met || life != nodes->server_met)
@@ -298,24 +300,24 @@ static uint64_t registry_life(hf_nodes *nodes, const hf_node *node)
 static void on_registered(const hf_answer *answer, void *arg)
 {
     hf_target *target = arg;
-    hf_nodes *nodes = target->nodes;
-    hf_node *node = hf_node_of(&nodes->registry);
+    hf_producer_nodes *nodes = target->nodes;
+    hf_producer_node *node = hf_producer_node_of(&nodes->registry);
     nodes->registers--;
     if (answer->err != HF_OK)
         target->registered_in = 0;
     if (hf_err_is(answer->err, HF_ERR_OF_CLUSTER) && node != &nodes->away)
-        hf_nodes_refused(node, &nodes->registry, answer->err, answer);
+        hf_producer_nodes_refused(node, &nodes->registry, answer->err, answer);
     else if (answer->err == HF_NOSCRIPT)
-        hf_nodes_register(nodes, target);
+        hf_producer_nodes_register(nodes, target);
     else if (answer->err == HF_OK)
-        hf_nodes_accepted(&nodes->registry);
+        hf_producer_nodes_accepted(&nodes->registry);
     if (!hf_cluster_is_plain(nodes->cluster))
         nodes->hooks->on_change(nodes->owner);
 }
 
-void hf_nodes_register(hf_nodes *nodes, hf_target *target)
+void hf_producer_nodes_register(hf_producer_nodes *nodes, hf_target *target)
 {
-    const hf_node *node = hf_node_of(&nodes->registry);
+    const hf_producer_node *node = hf_producer_node_of(&nodes->registry);
     if (target->whole != NULL) /* which is used already: it has told the shards */
         target = target->whole;
     if (node->client == NULL || !hf_client_ready(node->client))
@@ -329,13 +331,13 @@ void hf_nodes_register(hf_nodes *nodes, hf_target *target)
     }
 }
 
-bool hf_nodes_register_all(hf_nodes *nodes)
+bool hf_producer_nodes_register_all(hf_producer_nodes *nodes)
 {
     bool all = true;
     for (hf_target *t = nodes->targets; t != NULL; t = t->routed) {
         const bool counts = t->used && t->whole == NULL;
         if (counts)
-            hf_nodes_register(nodes, t);
+            hf_producer_nodes_register(nodes, t);
         all = all && (!counts || t->registered_in != 0);
     }
     return all && (nodes->registers == 0 || hf_cluster_is_plain(nodes->cluster));
@@ -343,7 +345,7 @@ bool hf_nodes_register_all(hf_nodes *nodes)
 
 /* ---- what is known ---- */
 
-bool hf_nodes_are_refused(hf_nodes *nodes)
+bool hf_producer_nodes_are_refused(hf_producer_nodes *nodes)
 {
     char unread[HF_DETAIL_SIZE];
     if (hf_cluster_is_plain(nodes->cluster) || hf_cluster_changes(nodes->cluster) > 0)
@@ -352,7 +354,7 @@ bool hf_nodes_are_refused(hf_nodes *nodes)
     return hf_err_is(err, HF_ERR_LASTS);
 }
 
-hf_err hf_nodes_status(hf_nodes *nodes, char why[HF_DETAIL_SIZE])
+hf_err hf_producer_nodes_status(hf_producer_nodes *nodes, char why[HF_DETAIL_SIZE])
 {
     hf_err err = hf_cluster_status(nodes->cluster, why);
     if (err == HF_OK)
@@ -365,7 +367,7 @@ hf_err hf_nodes_status(hf_nodes *nodes, char why[HF_DETAIL_SIZE])
 /* All that rest for want of a node look again. */
 static void on_change(void *arg)
 {
-    hf_nodes *nodes = arg;
+    hf_producer_nodes *nodes = arg;
     if (nodes->closing)
         return;
     for (hf_target *t = nodes->targets; t != NULL; t = t->routed)
@@ -376,7 +378,7 @@ static void on_change(void *arg)
     nodes->hooks->on_change(nodes->owner);
 }
 
-static void know_registry(hf_nodes *nodes, hf_line *line)
+static void know_registry(hf_producer_nodes *nodes, hf_line *line)
 {
     char prefix[HF_KEY_SIZE];
     hf_key_registry(prefix, nodes->queue->ns);
@@ -385,10 +387,10 @@ static void know_registry(hf_nodes *nodes, hf_line *line)
     nodes->queue->home = line;
 }
 
-hf_err hf_nodes_open(hf_nodes *nodes, uv_loop_t *loop, const hf_producer_opts *opts,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_producer_nodes_open(hf_producer_nodes *nodes, uv_loop_t *loop,
+                              const hf_producer_opts *opts, char detail[HF_DETAIL_SIZE])
 {
-    hf_node *node = &nodes->away;
+    hf_producer_node *node = &nodes->away;
     nodes->loop = loop;
     nodes->wait_replicas = opts->wait_replicas;
     nodes->away.nodes = nodes;
@@ -411,11 +413,11 @@ hf_err hf_nodes_open(hf_nodes *nodes, uv_loop_t *loop, const hf_producer_opts *o
     return err;
 }
 
-void hf_nodes_close(hf_nodes *nodes)
+void hf_producer_nodes_close(hf_producer_nodes *nodes)
 {
     nodes->closing = true;
     while (nodes->first != NULL) {
-        hf_node *node = nodes->first;
+        hf_producer_node *node = nodes->first;
         nodes->first = node->next;
         close_node(node);
     }

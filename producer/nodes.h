@@ -20,9 +20,9 @@
 #include "producer/submit.h"
 #include "redis/cluster.h"
 
-typedef struct hf_node {
-    struct hf_node *next;
-    struct hf_nodes *nodes;
+typedef struct hf_producer_node {
+    struct hf_producer_node *next;
+    struct hf_producer_nodes *nodes;
     hf_server *redis;      /* shared; NULL: this is `away` */
     hf_client *client;     /* owned; NULL: this is `away` */
     hf_replicas *replicas; /* owned; NULL: none are wanted, or it is closing */
@@ -36,57 +36,58 @@ typedef struct hf_node {
     size_t n_in_doubt; /* those, and HF_REQUEST_SENT_AGAIN */
     bool clock_asked;  /* Redis's time was asked for and not answered yet */
     bool clock_known;  /* since this connection was made */
-} hf_node;
+} hf_producer_node;
 
-typedef struct hf_nodes_hooks {
+typedef struct hf_producer_nodes_hooks {
     /* As of hf_client_opts; for any node. */
-    void (*on_event)(hf_node *node, hf_err err);
+    void (*on_event)(hf_producer_node *node, hf_err err);
     /* The table has changed, or a queue was registered: look again. */
     void (*on_change)(void *owner);
     /* This queue goes to another node: its requests that Redis has executed, and that
      * only wait for replicas of the old one, are in doubt. */
     void (*withdraw)(void *owner, hf_target *target);
     void (*on_closed)(void *owner);
-} hf_nodes_hooks;
+} hf_producer_nodes_hooks;
 
-typedef struct hf_nodes {
+typedef struct hf_producer_nodes {
     hf_cluster *cluster;    /* owned */
     hf_submit_queue *queue; /* borrowed */
     uv_loop_t *loop;        /* borrowed */
     uint32_t wait_replicas;
-    const hf_nodes_hooks *hooks;
+    const hf_producer_nodes_hooks *hooks;
     void *owner;
 
-    hf_node away;
-    hf_node *first;
-    hf_target registry;          /* no queue: the slot of the registry */
-    const hf_node *registry_met; /* its node as of the last look; NULL: closed, or none */
-    uint64_t server_met;         /* the life of its server then, */
-    uint64_t registry_life;      /* and how many of both there were */
-    size_t registers;            /* requests in flight */
-    hf_target *targets;          /* of a cluster: all but new ones, by `routed` */
-    bool stale;                  /* hf_nodes_route() has something to do */
-    uint64_t due_ns;             /* and when a rest ends; UINT64_MAX: never */
-    size_t open;                 /* nodes that are not closed yet */
+    hf_producer_node away;
+    hf_producer_node *first;
+    hf_target registry; /* no queue: the slot of the registry */
+    const hf_producer_node
+        *registry_met;      /* its node as of the last look; NULL: closed, or none */
+    uint64_t server_met;    /* the life of its server then, */
+    uint64_t registry_life; /* and how many of both there were */
+    size_t registers;       /* requests in flight */
+    hf_target *targets;     /* of a cluster: all but new ones, by `routed` */
+    bool stale;             /* hf_producer_nodes_route() has something to do */
+    uint64_t due_ns;        /* and when a rest ends; UINT64_MAX: never */
+    size_t open;            /* nodes that are not closed yet */
     bool closing;
-} hf_nodes;
+} hf_producer_nodes;
 
 /* The queue, and `owner` and `hooks` are set; all else is zero. A plain URL begins to
  * connect. What hf_cluster_open() and hf_client_open() give. */
-HF_MUSTCHECK hf_err hf_nodes_open(hf_nodes *nodes, uv_loop_t *loop,
-                                  const hf_producer_opts *opts,
-                                  char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_producer_nodes_open(hf_producer_nodes *nodes, uv_loop_t *loop,
+                                           const hf_producer_opts *opts,
+                                           char detail[HF_DETAIL_SIZE]);
 /* Closes all connections, then calls on_closed. Nothing is in flight any more. */
-void hf_nodes_close(hf_nodes *nodes);
+void hf_producer_nodes_close(hf_producer_nodes *nodes);
 
 /* Where a queue is now. */
-static inline hf_node *hf_node_of(const hf_target *target)
+static inline hf_producer_node *hf_producer_node_of(const hf_target *target)
 {
-    return HF_CONTAINER(target->line, hf_node, line);
+    return HF_CONTAINER(target->line, hf_producer_node, line);
 }
 
 /* A request has joined its flight, or left it. */
-static inline void hf_node_note_oldest(hf_node *node)
+static inline void hf_producer_node_note_oldest(hf_producer_node *node)
 {
     const hf_batch *first = node->flight.first;
     atomic_store_explicit(&node->line.waits_ns, first == NULL ? 0 : first->sent_ns,
@@ -95,18 +96,19 @@ static inline void hf_node_note_oldest(hf_node *node)
 
 /* Brings each queue, and what waits for it, to its node. Cheap when nothing has changed.
  */
-void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns);
+void hf_producer_nodes_route(hf_producer_nodes *nodes, uint64_t now_ns);
 
 /* The node has refused a request of the queue with HF_MOVED or HF_UNSERVED. */
-void hf_nodes_refused(hf_node *node, hf_target *target, hf_err err,
-                      const hf_answer *answer);
+void hf_producer_nodes_refused(hf_producer_node *node, hf_target *target, hf_err err,
+                               const hf_answer *answer);
 /* It has executed one. */
-static inline void hf_nodes_accepted(hf_target *target)
+static inline void hf_producer_nodes_accepted(hf_target *target)
 {
     target->refusals = 0;
 }
 /* The last request of the queue has left the flight of its node. */
-static inline void hf_nodes_landed(hf_nodes *nodes, const hf_target *target)
+static inline void hf_producer_nodes_landed(hf_producer_nodes *nodes,
+                                            const hf_target *target)
 {
     if (target->line == &nodes->away.line)
         nodes->stale = true;
@@ -114,14 +116,14 @@ static inline void hf_nodes_landed(hf_nodes *nodes, const hf_target *target)
 
 /* Registers the queue, once in each life of the registry, which may have come back empty.
  * While the registry's node is away jobs are accepted all the same. */
-void hf_nodes_register(hf_nodes *nodes, hf_target *target);
+void hf_producer_nodes_register(hf_producer_nodes *nodes, hf_target *target);
 /* In a cluster: all that could not be registered when they were used. True: all are
  * known. */
-bool hf_nodes_register_all(hf_nodes *nodes);
+bool hf_producer_nodes_register_all(hf_producer_nodes *nodes);
 
 /* Nobody can tell where a queue is, for a reason that waiting does not change. */
-bool hf_nodes_are_refused(hf_nodes *nodes);
+bool hf_producer_nodes_are_refused(hf_producer_nodes *nodes);
 /* Why a queue that is away is not sent. */
-hf_err hf_nodes_status(hf_nodes *nodes, char why[HF_DETAIL_SIZE]);
+hf_err hf_producer_nodes_status(hf_producer_nodes *nodes, char why[HF_DETAIL_SIZE]);
 
 #endif

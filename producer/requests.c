@@ -80,7 +80,7 @@ static bool is_in_doubt(const hf_batch *batch)
 
 /* Whether the queue's next number is in one span with all that may be sent again. One
  * that waits for replicas may do so for longer than others after it. */
-static bool is_in_span(const hf_node *node)
+static bool is_in_span(const hf_producer_node *node)
 {
     for (const hf_batch *b = node->flight.first; b != NULL; b = b->next)
         if (!b->numbered && b->target->number + 1 - b->number >= SEEN_SPAN)
@@ -88,7 +88,7 @@ static bool is_in_span(const hf_node *node)
     return true;
 }
 
-static bool fits_span(const hf_node *node, const hf_batch *batch)
+static bool fits_span(const hf_producer_node *node, const hf_batch *batch)
 {
     for (const hf_batch *b = node->flight.first; b != NULL; b = b->next)
         if (!b->numbered && b->target == batch->target &&
@@ -99,25 +99,25 @@ static bool fits_span(const hf_node *node, const hf_batch *batch)
 
 static void leave_flight(hf_requests *requests, hf_batch *batch)
 {
-    hf_node *node = batch->node;
+    hf_producer_node *node = batch->node;
     hf_batches_remove(&node->flight, batch);
     node->in_flight--;
     node->jobs_in_flight -= batch->n;
     node->bytes_in_flight -= batch->charge;
-    hf_node_note_oldest(node);
+    hf_producer_node_note_oldest(node);
     if (--batch->target->in_flight == 0)
-        hf_nodes_landed(&requests->nodes, batch->target);
+        hf_producer_nodes_landed(&requests->nodes, batch->target);
 }
 
 static void enter_flight(hf_requests *requests, hf_batch *batch)
 {
-    hf_node *node = batch->node;
+    hf_producer_node *node = batch->node;
     HF_ASSERT(batch->numbered || is_in_doubt(batch) || fits_span(node, batch));
     hf_batches_append(&node->flight, batch);
     node->in_flight++;
     node->jobs_in_flight += batch->n;
     node->bytes_in_flight += batch->charge;
-    hf_node_note_oldest(node);
+    hf_producer_node_note_oldest(node);
     batch->target->in_flight++;
     batch->target->flew = node;
     batch->target->used = true;
@@ -138,7 +138,7 @@ static void become(hf_requests *requests, hf_batch *batch, hf_request_state stat
         batch->node->n_in_doubt--;
     batch->state = state;
     if (!stays)
-        batch->node = hf_node_of(batch->target);
+        batch->node = hf_producer_node_of(batch->target);
     if (is_in_doubt(batch))
         batch->node->n_in_doubt++;
     if (is_in_flight(state) && !stays)
@@ -177,11 +177,11 @@ static void end(hf_requests *requests, hf_batch *batch, hf_err err, const hf_rep
 }
 
 /* Why a node takes nothing. */
-static hf_err why_not(hf_requests *requests, const hf_node *node,
+static hf_err why_not(hf_requests *requests, const hf_producer_node *node,
                       char why[HF_DETAIL_SIZE])
 {
     if (node->client == NULL)
-        return hf_nodes_status(&requests->nodes, why);
+        return hf_producer_nodes_status(&requests->nodes, why);
     (void)snprintf(why, HF_DETAIL_SIZE, "%s", hf_client_detail(node->client));
     return hf_client_status(node->client);
 }
@@ -189,7 +189,7 @@ static hf_err why_not(hf_requests *requests, const hf_node *node,
 /* For one that was never sent, in time. */
 static void end_unsent(hf_requests *requests, hf_batch *batch)
 {
-    const hf_node *node = hf_node_of(batch->target);
+    const hf_producer_node *node = hf_producer_node_of(batch->target);
     char text[HF_DETAIL_SIZE], why[HF_DETAIL_SIZE];
     if (batch->refused != HF_OK && batch->refused != HF_DEADLINE) {
         end(requests, batch, batch->refused, NULL, requests->why);
@@ -217,7 +217,7 @@ static void end_all(hf_requests *requests, hf_batches *unsent, hf_err err,
 }
 
 /* All for a node that were never sent, with the fault of its client. */
-static void fail_unsent(hf_requests *requests, hf_node *node)
+static void fail_unsent(hf_requests *requests, hf_producer_node *node)
 {
     hf_batches unsent = {NULL, NULL};
     char why[HF_DETAIL_SIZE];
@@ -233,7 +233,7 @@ static void note_deadline(hf_requests *requests, const hf_batch *batch)
 }
 
 /* One in flight stays there: its answer is still to come, and no caller waits for it. */
-static void expire_at(hf_requests *requests, hf_node *node, uint64_t now_ns)
+static void expire_at(hf_requests *requests, hf_producer_node *node, uint64_t now_ns)
 {
     static const char silent[] = "sent, and not answered in time",
                       unconfirmed[] = "done, and not confirmed by replicas in time";
@@ -267,7 +267,7 @@ static void expire(hf_requests *requests, uint64_t now_ns)
     end_all(requests, &unsent, HF_OK, "");
     requests->next_deadline_ns = UINT64_MAX;
     expire_at(requests, &requests->nodes.away, now_ns);
-    for (hf_node *node = requests->nodes.first; node != NULL; node = node->next)
+    for (hf_producer_node *node = requests->nodes.first; node != NULL; node = node->next)
         expire_at(requests, node, now_ns);
 }
 
@@ -334,7 +334,7 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
         return;
     }
     if (hf_err_is(err, HF_ERR_OF_CLUSTER))
-        hf_nodes_refused(batch->node, batch->target, err, answer);
+        hf_producer_nodes_refused(batch->node, batch->target, err, answer);
     if (batch->reported || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
         /* An earlier sending may have done it, and this answer does not say. */
         end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL, answer->detail);
@@ -367,7 +367,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 /* It was executed. */
 static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *got)
 {
-    hf_node *node = batch->node;
+    hf_producer_node *node = batch->node;
     hf_err met = hf_batch_meet(batch, got);
     if (met == HF_OK && (requests->wait_replicas == 0 || batch->reported)) {
         end(requests, batch, HF_OK, got->codes, "");
@@ -395,7 +395,7 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *
 static void withdraw(void *owner, hf_target *target)
 {
     hf_requests *requests = owner;
-    hf_node *node = target->flew;
+    hf_producer_node *node = target->flew;
     hf_batch *next;
     for (hf_batch *batch = node->flight.first; batch != NULL; batch = next) {
         next = batch->next;
@@ -406,7 +406,7 @@ static void withdraw(void *owner, hf_target *target)
     }
 }
 
-static void note_time(hf_node *node, int64_t now_ms, uint64_t sent_ns)
+static void note_time(hf_producer_node *node, int64_t now_ms, uint64_t sent_ns)
 {
     (void)hf_server_sample(node->redis, now_ms, sent_ns);
     node->clock_known = true;
@@ -422,7 +422,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         note_time(batch->node, got.now_ms, answer->sent_ns);
     if (err == HF_OK) {
         hf_server_accepted(batch->node->redis);
-        hf_nodes_accepted(batch->target);
+        hf_producer_nodes_accepted(batch->target);
         batch->accepted_ms = got.repeated ? 0 : got.now_ms;
         executed(requests, batch, &got);
     } else if (err == HF_EXISTS) {
@@ -448,8 +448,8 @@ static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
 /* Redis forgets an executed request after a time on its own clock. If that clock is set
  * forward, the request would be executed again; so it must not arrive after that time.
  */
-static int64_t not_after_of(const hf_node *node, hf_batch *batch, int64_t remember_ms,
-                            uint64_t now_ns)
+static int64_t not_after_of(const hf_producer_node *node, hf_batch *batch,
+                            int64_t remember_ms, uint64_t now_ns)
 {
     int64_t not_after = 0, now_ms = 0;
     if (node->clock_known) {
@@ -472,18 +472,18 @@ static hf_enqueue_args args_of(hf_requests *requests, hf_batch *batch, uint64_t 
     int64_t remember_ms = 2 * (int64_t)(requests->longest_ns / HF_MS_NS);
     if (requests->remember_ms > remember_ms)
         remember_ms = requests->remember_ms;
-    return (hf_enqueue_args){
-        .producer = requests->id,
-        .number = batch->number,
-        .not_after = not_after_of(hf_node_of(batch->target), batch, remember_ms, now_ns),
-        .remember_ms = remember_ms,
-        .waited_ms = ms_between(batch->sealed_ns, now_ns),
-        .made = batch->made,
-        .options = batch->options};
+    return (hf_enqueue_args){.producer = requests->id,
+                             .number = batch->number,
+                             .not_after = not_after_of(hf_producer_node_of(batch->target),
+                                                       batch, remember_ms, now_ns),
+                             .remember_ms = remember_ms,
+                             .waited_ms = ms_between(batch->sealed_ns, now_ns),
+                             .made = batch->made,
+                             .options = batch->options};
 }
 
 /* False: the client takes nothing now. */
-static bool send_batch(hf_requests *requests, hf_node *node, hf_batch *batch,
+static bool send_batch(hf_requests *requests, hf_producer_node *node, hf_batch *batch,
                        uint64_t now_ns)
 {
     hf_target *target = batch->target;
@@ -495,7 +495,7 @@ static bool send_batch(hf_requests *requests, hf_node *node, hf_batch *batch,
     }
     if (!is_in_doubt(batch) && !batch->numbered)
         batch->number = ++target->number;
-    hf_nodes_register(&requests->nodes, target);
+    hf_producer_nodes_register(&requests->nodes, target);
     size_t ms = REQUEST_MS + (node->bytes_in_flight + batch->charge) / BYTES_PER_MS +
                 (node->jobs_in_flight + batch->n) / JOBS_PER_MS;
     hf_enqueue_args args = args_of(requests, batch, now_ns);
@@ -520,8 +520,8 @@ static bool send_batch(hf_requests *requests, hf_node *node, hf_batch *batch,
 }
 
 /* The next batch to send, or NULL. */
-static hf_batch *next_batch(hf_requests *requests, hf_node *node, uint64_t now_ns,
-                            uint64_t *later_ns)
+static hf_batch *next_batch(hf_requests *requests, hf_producer_node *node,
+                            uint64_t now_ns, uint64_t *later_ns)
 {
     if (node->n_in_doubt > 0)
         return node->doubt.first;
@@ -562,7 +562,7 @@ static void arm(hf_requests *requests, uint64_t due_ns, uint64_t now_ns)
 }
 
 /* Sends to one node what may be sent now. */
-static void send_to(hf_requests *requests, hf_node *node, uint64_t now_ns,
+static void send_to(hf_requests *requests, hf_producer_node *node, uint64_t now_ns,
                     uint64_t *later_ns)
 {
     bool may_send = !node->clock_asked && hf_client_ready(node->client);
@@ -584,16 +584,16 @@ static void send_to(hf_requests *requests, hf_node *node, uint64_t now_ns,
  * closed, and all is answered. */
 static bool send_all(hf_requests *requests)
 {
-    hf_nodes *nodes = &requests->nodes;
+    hf_producer_nodes *nodes = &requests->nodes;
     uint64_t now_ns = hf_boot_ns(), later_ns = UINT64_MAX, pause_ns = UINT64_MAX;
     bool idle;
-    hf_nodes_route(nodes, now_ns);
-    for (hf_node *node = nodes->first; node != NULL; node = node->next) {
+    hf_producer_nodes_route(nodes, now_ns);
+    for (hf_producer_node *node = nodes->first; node != NULL; node = node->next) {
         send_to(requests, node, now_ns, &later_ns);
         if (now_ns < node->redis->pause_until_ns)
             pause_ns = earlier(pause_ns, node->redis->pause_until_ns);
     }
-    if (hf_nodes_are_refused(nodes))
+    if (hf_producer_nodes_are_refused(nodes))
         fail_unsent(requests, &nodes->away);
     uint64_t next_ns = hf_submit_look(&requests->queue, &idle);
     requests->run->unsent = next_ns != UINT64_MAX;
@@ -632,7 +632,7 @@ static void on_nodes_closed(void *owner)
 static void close_nodes(hf_requests *requests)
 {
     requests->stage = HF_REQUESTS_CLOSES;
-    hf_nodes_close(&requests->nodes);
+    hf_producer_nodes_close(&requests->nodes);
 }
 
 /* In a cluster a queue may have its first jobs before the registry's node is connected:
@@ -640,7 +640,7 @@ static void close_nodes(hf_requests *requests)
 static bool may_end(hf_requests *requests)
 {
     const uint64_t now_ns = hf_boot_ns();
-    if (hf_nodes_register_all(&requests->nodes))
+    if (hf_producer_nodes_register_all(&requests->nodes))
         return true;
     if (requests->register_until_ns == 0)
         requests->register_until_ns = now_ns + REQUEST_MS * HF_MS_NS;
@@ -688,7 +688,7 @@ static void forget(hf_requests *requests)
     hf_target *target = NULL;
     while (may_forget(requests) && requests->forgets < FORGETS_AT_ONCE &&
            (target = next_target(requests)) != NULL) {
-        hf_client *client = hf_node_of(target)->client;
+        hf_client *client = hf_producer_node_of(target)->client;
         if (client != NULL && hf_op_forget(client, &target->queue, requests->id,
                                            on_forgotten, requests) == HF_OK)
             requests->forgets++;
@@ -716,7 +716,7 @@ static void flush(void *arg)
     const hf_requests *requests = arg;
     if (requests->stage != HF_REQUESTS_RUNS)
         return;
-    for (hf_node *node = requests->nodes.first; node != NULL; node = node->next)
+    for (hf_producer_node *node = requests->nodes.first; node != NULL; node = node->next)
         hf_client_flush(node->client);
 }
 
@@ -730,7 +730,7 @@ const hf_run_hooks hf_requests_hooks = {submit, flush, expects};
 
 static void on_time(const hf_answer *answer, void *arg)
 {
-    hf_node *node = arg;
+    hf_producer_node *node = arg;
     hf_requests *requests = node->nodes->owner;
     int64_t now_ms;
     node->clock_asked = false;
@@ -741,15 +741,15 @@ static void on_time(const hf_answer *answer, void *arg)
 
 /* Redis's time belongs to a connection: the next one may lead to another server. It is
  * asked for first, because every request carries its not_after. */
-static void on_ready(hf_requests *requests, hf_node *node)
+static void on_ready(hf_requests *requests, hf_producer_node *node)
 {
     node->clock_known = false;
     node->clock_asked = hf_plain_time(node->client, on_time, node) == HF_OK;
     if (&node->line == requests->nodes.registry.line)
-        (void)hf_nodes_register_all(&requests->nodes);
+        (void)hf_producer_nodes_register_all(&requests->nodes);
 }
 
-static void on_event(hf_node *node, hf_err err)
+static void on_event(hf_producer_node *node, hf_err err)
 {
     hf_requests *requests = node->nodes->owner;
     if (requests->stage != HF_REQUESTS_RUNS) {
@@ -769,10 +769,10 @@ static void on_change(void *owner)
         hf_run_loop_wake(requests->run);
 }
 
-static const hf_nodes_hooks nodes_hooks = {.on_event = on_event,
-                                           .on_change = on_change,
-                                           .withdraw = withdraw,
-                                           .on_closed = on_nodes_closed};
+static const hf_producer_nodes_hooks nodes_hooks = {.on_event = on_event,
+                                                    .on_change = on_change,
+                                                    .withdraw = withdraw,
+                                                    .on_closed = on_nodes_closed};
 
 hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
                          char detail[HF_DETAIL_SIZE])
@@ -785,7 +785,8 @@ hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
     requests->nodes.queue = &requests->queue;
     requests->nodes.hooks = &nodes_hooks;
     requests->nodes.owner = requests;
-    hf_err err = hf_nodes_open(&requests->nodes, requests->run->uv, opts, detail);
+    hf_err err =
+        hf_producer_nodes_open(&requests->nodes, requests->run->uv, opts, detail);
     if (err != HF_OK)
         return err;
     int made = uv_timer_init(requests->run->uv, &requests->timer);

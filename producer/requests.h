@@ -19,7 +19,7 @@ typedef struct hf_requests {
     hf_submit_queue queue;
     const char *id;   /* the producer's; borrowed */
     hf_run_loop *run; /* borrowed */
-    hf_nodes nodes;
+    hf_producer_nodes nodes;
     uint32_t wait_replicas, wait_replicas_ms;
     uv_timer_t timer;
     uint64_t armed_ns; /* when the timer fires; UINT64_MAX: never */

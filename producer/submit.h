@@ -52,7 +52,7 @@ typedef struct hf_target {
     struct hf_target *fresh; /* the next one that the owner has not seen yet */
 
     /* The owner's. */
-    struct hf_nodes *nodes;
+    struct hf_producer_nodes *nodes;
     uint64_t registered_in; /* the life of the registry that knows the queue */
     bool used;              /* Redis may remember a number */
     uint64_t number;        /* the last one given */
@@ -61,9 +61,9 @@ typedef struct hf_target {
     struct hf_target *routed;
     hf_line *goes; /* where `line` is next */
     unsigned slot;
-    size_t in_flight;     /* its requests; */
-    struct hf_node *flew; /* the node of the last one that was sent */
-    uint32_t refusals;    /* for its slot, in a row */
+    size_t in_flight;              /* its requests; */
+    struct hf_producer_node *flew; /* the node of the last one that was sent */
+    uint32_t refusals;             /* for its slot, in a row */
     uint64_t rested_ns, rest_until_ns;
 } hf_target;
 
