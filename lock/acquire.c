@@ -151,8 +151,15 @@ static bool may_pass(hf_err err)
            hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES | HF_ERR_NO_WRITES);
 }
 
-/* `moved`: another node has it. */
-static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
+static void rest(hf_lock *lock)
+{
+    uint64_t limit = limit_ns(lock);
+    lock->step = STEP_PAUSE;
+    lock->due_ns = lock->rest.until_ns < limit ? lock->rest.until_ns : limit;
+}
+
+/* `elsewhere`: another node may have it. */
+static void again(hf_lock *lock, hf_err err, bool elsewhere, const char *detail)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, FAULT_FIRST_MS,
                                        FAULT_LAST_MS, 0.2};
@@ -162,8 +169,11 @@ static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
         lock->step = STEP_ACQUIRE; /* with the next connection */
-    else if (hf_err_is(err, HF_ERR_AT_ONCE) || moved)
+    else if (hf_err_is(err, HF_ERR_AT_ONCE) ||
+             (elsewhere && hf_boot_ns() >= lock->rest.until_ns))
         hf_acquire_send(lock);
+    else if (elsewhere)
+        rest(lock);
     else
         pause_until(lock, &backoff, limit_ns(lock));
 }
@@ -223,20 +233,23 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 
 static void ask_replicas(hf_lock *lock)
 {
-    lock->acquire.confirm =
-        (hf_confirm){.wanted = lock->wait_replicas, .cb = on_confirmed, .arg = lock};
-    hf_err err = hf_lock_node_confirm(lock->asked, &lock->acquire.confirm);
+    lock->acquire.confirm = (hf_confirm){
+        .wanted = lock->wait_replicas,
+        .until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS,
+        .cb = on_confirmed,
+        .arg = lock};
+    hf_err err = hf_node_confirm(&lock->asked->base, &lock->acquire.confirm);
     lock->acquire.asks_replicas = err == HF_OK;
     if (err != HF_OK)
         hf_acquire_fail(lock, err, hf_err_text(err));
 }
 
-static void confirm_again(hf_lock *lock, hf_err err, bool moved, const char *detail)
+static void confirm_again(hf_lock *lock, hf_err err, bool elsewhere, const char *detail)
 {
     lock->acquire.last_err = err;
     (void)snprintf(lock->acquire.detail, sizeof lock->acquire.detail, "%s", detail);
-    if (!moved && hf_err_is(err, HF_ERR_PASSES | HF_ERR_NO_WRITES))
-        lock->rest_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
+    if (!elsewhere && hf_err_is(err, HF_ERR_PASSES | HF_ERR_NO_WRITES))
+        lock->rest.until_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
     hf_acquire_confirm_send(lock);
 }
 
@@ -247,7 +260,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_lock_renewed renewed;
     hf_lease_note what;
     hf_err err = hf_op_renewed_read(answer, &renewed);
-    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
+    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->rest, answer);
     lock->in_flight--;
     if (renewed.now_ms > 0)
         hf_lock_node_clock(lock->asked, renewed.now_ms, answer->sent_ns);
@@ -262,7 +275,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     else if (err == HF_LOST || err == HF_IN_LINE)
         hf_acquire_lost(lock);
     else if (may_pass(err))
-        confirm_again(lock, err, moved, answer->detail);
+        confirm_again(lock, err, elsewhere, answer->detail);
     else
         hf_acquire_fail(lock, err,
                         err == answer->err ? answer->detail : hf_err_text(err));
@@ -279,14 +292,15 @@ void hf_acquire_confirm_send(hf_lock *lock)
                                   .lease_ms = atomic_load(&lock->lease_ms),
                                   .simple = lock->simple,
                                   .shown = ""};
-    bool rests = hf_boot_ns() < lock->rest_ns;
-    lock->due_ns = rests ? lock->rest_ns : UINT64_MAX; /* with the next connection */
+    bool rests = hf_boot_ns() < lock->rest.until_ns;
+    lock->due_ns =
+        rests ? lock->rest.until_ns : UINT64_MAX; /* with the next connection */
     if (rests || lock->acquire.asks_replicas || lock->in_flight > 0 ||
         !hf_lock_node_ready(node))
         return;
     lock->asked = node;
     hf_asker asker = hf_asker_now(lock->locks->machine);
-    hf_err err = hf_op_lock_renew(node->client, &item, 1, &asker,
+    hf_err err = hf_op_lock_renew(node->base.client, &item, 1, &asker,
                                   hf_lock_node_not_after(node), 0, on_renewed, lock);
     if (err == HF_OK)
         lock->in_flight++;
@@ -373,8 +387,8 @@ static hf_listener_tag tag_of(const hf_lock *lock)
     return (hf_listener_tag){.prefix = lock->prefix,
                              .prefix_len = lock->prefix_len,
                              .slot = lock->slot,
-                             .redis = node->redis,
-                             .other = node->client};
+                             .redis = node->base.redis,
+                             .other = node->base.client};
 }
 
 /* Without room for it, it asks. */
@@ -545,11 +559,11 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
     hf_lock_client *locks = lock->locks;
     hf_acquired e;
     hf_err err = hf_op_acquired_read(answer, &e);
-    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
+    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->rest, answer);
     lock->in_flight--;
     if (e.now_ms > 0)
         hf_lock_node_clock(lock->asked, e.now_ms, answer->sent_ns);
-    if (e.now_ms > 0 || lock->moved || err == HF_UNSERVED)
+    if (e.now_ms > 0 || hf_err_is(err, HF_ERR_OF_CLUSTER))
         was_reached(lock);
     lock->may_be_there = lock->may_be_there || may_have_done(err);
     if (err == HF_UNSURE)
@@ -570,7 +584,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
         (void)snprintf(detail, sizeof detail, "the limit is %u", e.limit);
         hf_acquire_fail(lock, err, detail);
     } else {
-        again(lock, err, moved, answer->detail);
+        again(lock, err, elsewhere, answer->detail);
     }
     hf_tasks_turned(&locks->tasks);
 }
@@ -580,7 +594,7 @@ void hf_acquire_send(hf_lock *lock)
     hf_lock_node *node = hf_lock_route(lock);
     char detail[HF_DETAIL_SIZE];
     lock->step = STEP_ACQUIRE;
-    if (node->client == NULL && hf_lock_node_status(node, detail) == HF_UNSERVED)
+    if (node->base.client == NULL && hf_node_status(&node->base, detail) == HF_UNSERVED)
         was_reached(lock);
     if (lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
@@ -594,7 +608,7 @@ void hf_acquire_send(hf_lock *lock)
     lock->acquire.args.asker = hf_asker_now(lock->locks->machine);
     lock->acquire.args.shown =
         hf_reading_shown(&lock->reading, atomic_load(&node->epoch));
-    hf_err err = hf_op_lock_acquire(node->client, &of, &lock->acquire.args, 0,
+    hf_err err = hf_op_lock_acquire(node->base.client, &of, &lock->acquire.args, 0,
                                     on_acquire_answered, lock);
     if (err == HF_OK) {
         lock->in_flight++;
@@ -622,7 +636,7 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
 void hf_acquire_not_reached(hf_lock *lock)
 {
     char why[HF_DETAIL_SIZE];
-    hf_err err = hf_lock_node_status(atomic_load(&lock->node), why);
+    hf_err err = hf_node_status(&atomic_load(&lock->node)->base, why);
     if (lock->acquire.last_err != HF_OK && err == HF_OK)
         hf_acquire_fail(lock, lock->acquire.last_err, lock->acquire.detail);
     else

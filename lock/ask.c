@@ -66,14 +66,6 @@ void hf_ask_released(const hf_lock *lock)
     }
 }
 
-/* True: the request did nothing, and a later try may succeed. A plain URL may lead to a
- * replica on purpose, for reading. */
-static bool did_nothing(const hf_lock_ask *ask, hf_err err)
-{
-    return hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES) ||
-           (err == HF_READONLY && !hf_cluster_is_plain(ask->locks->nodes.cluster));
-}
-
 /* ---- replicas ---- */
 
 static void conclude(hf_lock_ask *ask, hf_err err, const char *detail)
@@ -102,8 +94,11 @@ static bool is_confirmed(hf_lock_ask *ask)
     if (ask->take == NULL || ask->lock->wait_replicas == 0)
         return true;
     ask->confirm =
-        (hf_confirm){.wanted = ask->lock->wait_replicas, .cb = on_confirmed, .arg = ask};
-    hf_err err = hf_lock_node_confirm(ask->node, &ask->confirm);
+        (hf_confirm){.wanted = ask->lock->wait_replicas,
+                     .until_ns = hf_boot_ns() + ask->locks->request_timeout_ms * HF_MS_NS,
+                     .cb = on_confirmed,
+                     .arg = ask};
+    hf_err err = hf_node_confirm(&ask->node->base, &ask->confirm);
     ask->in_flight = err == HF_OK;
     if (err != HF_OK)
         end(ask, err, hf_err_text(err));
@@ -113,9 +108,12 @@ static bool is_confirmed(hf_lock_ask *ask)
 /* ---- sending ---- */
 
 /* If the time ends before, the last refusal says why. */
-static void try_again(hf_lock_ask *ask, hf_err err, const char *detail, uint64_t due_ns)
+static void try_again(hf_lock_ask *ask, hf_err err, const char *detail, bool elsewhere)
 {
-    ask->due_ns = due_ns;
+    uint64_t now_ns = hf_boot_ns();
+    ask->due_ns = elsewhere            ? ask->rest.until_ns
+                  : err == HF_NOSCRIPT ? now_ns
+                                       : now_ns + RETRY_MS * HF_MS_NS;
     if (hf_err_is(err, HF_ERR_AT_ONCE))
         return;
     ask->err = err == HF_MOVED ? HF_UNSERVED : err;
@@ -128,20 +126,19 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_lock_client *locks = ask->locks;
     ask->in_flight = false;
     hf_err err = ask->read(ask, answer);
-    bool moved = hf_lock_node_answered(ask->node, answer, &ask->moved);
+    bool elsewhere = hf_node_answered(&ask->node->base, &ask->rest, answer);
     int64_t redis_ms =
         0; /* also told with HF_DEADLINE: it goes again with the new time */
     hf_err status = hf_send_script_status(answer, 2, &redis_ms);
     if (status != HF_PROTO && redis_ms > 0)
         hf_lock_node_clock(ask->node, redis_ms, answer->sent_ns);
-    uint64_t now_ns = hf_boot_ns();
     ask->unsure = ask->unsure || (ask->repeats && err == HF_UNSURE);
-    bool again = did_nothing(ask, err) || (ask->repeats && err == HF_UNSURE);
+    bool again = elsewhere || hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES) ||
+                 (ask->repeats && err == HF_UNSURE);
     if (again && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
         end(ask, HF_LOST, "it was released");
-    else if (again && now_ns < ask->until_ns && !locks->closing)
-        try_again(ask, err, answer->detail,
-                  err == HF_NOSCRIPT || moved ? now_ns : now_ns + RETRY_MS * HF_MS_NS);
+    else if (again && hf_boot_ns() < ask->until_ns && !locks->closing)
+        try_again(ask, err, answer->detail, elsewhere);
     else if (err != HF_OK || is_confirmed(ask))
         conclude(ask, err, answer->detail);
     hf_tasks_turned(&locks->tasks);
@@ -155,7 +152,7 @@ static void send_ask(hf_lock_ask *ask)
         return;
     }
     ask->sent_ns = hf_boot_ns();
-    hf_err err = ask->send(ask, ask->node->client, on_answer, ask);
+    hf_err err = ask->send(ask, ask->node->base.client, on_answer, ask);
     if (err == HF_OK)
         ask->in_flight = true;
     else if (err != HF_CONN)
@@ -167,15 +164,15 @@ static hf_lock_node *route(hf_lock_ask *ask)
     if (ask->lock != NULL)
         return hf_lock_route(ask->lock);
     if (ask->redis != NULL)
-        return hf_lock_nodes_at(ask->locks, ask->redis);
-    return hf_lock_nodes_find(ask->locks, ask->slot);
+        return hf_lock_node_at(ask->locks, ask->redis);
+    return hf_lock_node_of(ask->locks, ask->slot);
 }
 
 /* Why it was not answered in time. */
 static void give_up(hf_lock_ask *ask)
 {
     char why[HF_DETAIL_SIZE];
-    hf_err err = hf_lock_node_status(ask->node, why);
+    hf_err err = hf_node_status(&ask->node->base, why);
     if (err == HF_OK && ask->err != HF_OK)
         (void)snprintf(why, sizeof why, "%s", ask->detail);
     end(ask, err != HF_OK ? err : ask->err != HF_OK ? ask->err : HF_TIMEOUT, why);

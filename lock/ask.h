@@ -13,8 +13,8 @@ typedef struct hf_lock_ask {
     hf_lock *lock;    /* it is about this one, which is not left, nor freed, before; or */
     hf_server *redis; /* for this one (borrowed); or */
     unsigned slot;    /* about keys in this one */
-    hf_lock_node *node;    /* that it was for last */
-    bool moved;            /* which has answered HF_MOVED */
+    hf_lock_node *node; /* that it was for last */
+    hf_rest rest;
     hf_run_waiter *waiter; /* or */
     void (*on_end)(struct hf_lock_ask *ask);
     bool calls_back; /* also where its caller waits: `read` calls a callback */

@@ -29,10 +29,11 @@
 
 bool hf_lock_client_is_coming(const hf_lock_client *locks)
 {
-    const hf_client *client = locks->nodes.home->client;
-    return client != NULL &&
-           (hf_client_is_new(client) ||
-            (hf_client_ready(client) && !hf_lock_node_ready(locks->nodes.home)));
+    const hf_node *home = locks->nodes.home;
+    return home->client != NULL &&
+           (hf_client_is_new(home->client) ||
+            (hf_client_ready(home->client) &&
+             !hf_lock_node_ready(HF_CONTAINER(home, hf_lock_node, base))));
 }
 
 bool hf_lock_client_in_cluster(const hf_lock_client *locks)
@@ -98,9 +99,10 @@ static void on_turned(void *arg)
     uint64_t now_ns = hf_boot_ns();
     if (locks->tasks.ended)
         return;
-    for (hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next) {
+    for (hf_node *base = locks->nodes.first; base != NULL; base = base->next) {
+        hf_lock_node *node = HF_CONTAINER(base, hf_lock_node, base);
         if (node->unfit)
-            hf_client_reset(node->client);
+            hf_client_reset(base->client);
         node->unfit = false;
     }
     if (locks->closing && is_drained(locks, now_ns))
@@ -133,7 +135,7 @@ static void submit(void *arg)
     hf_lock_client *locks = arg;
     if (hf_tasks_run(&locks->tasks) && !locks->closing)
         begin_closing(locks);
-    hf_lock_nodes_tidy(locks);
+    hf_nodes_tidy(&locks->nodes);
     hf_acquire_grants_notes(locks);
     hf_release_notes(locks);
     on_turned(locks);
@@ -144,7 +146,7 @@ static void flush(void *arg)
     const hf_lock_client *locks = arg;
     if (locks->tasks.ended)
         return;
-    for (const hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next)
+    for (const hf_node *node = locks->nodes.first; node != NULL; node = node->next)
         hf_client_flush(node->client);
 }
 
@@ -153,7 +155,7 @@ static bool expects(void *arg)
     const hf_lock_client *locks = arg;
     if (locks->tasks.ended)
         return false;
-    for (const hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next)
+    for (const hf_node *node = locks->nodes.first; node != NULL; node = node->next)
         if (hf_client_in_flight(node->client) > 0)
             return true;
     return false;
@@ -184,7 +186,7 @@ static void on_ready(hf_lock_client *locks)
 static void on_refused(hf_lock_client *locks, const hf_lock_node *node)
 {
     char why[HF_DETAIL_SIZE];
-    hf_err err = hf_lock_node_status(node, why);
+    hf_err err = hf_node_status(&node->base, why);
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
         if (lock->step == STEP_ACQUIRE && lock->in_flight == 0 &&
@@ -197,18 +199,14 @@ static void on_refused(hf_lock_client *locks, const hf_lock_node *node)
 static void on_change(void *arg)
 {
     hf_lock_client *locks = arg;
-    char why[HF_DETAIL_SIZE];
-    if (locks->tasks.ended)
-        return;
     for (hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
         (void)hf_lock_route(lock);
     for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
         (void)hf_lock_route(lock);
-    hf_err err = hf_cluster_status(locks->nodes.cluster, why);
-    if (hf_err_is(err, HF_ERR_LASTS))
-        on_refused(locks, &locks->nodes.away);
+    if (hf_nodes_are_refused(&locks->nodes))
+        on_refused(locks, HF_CONTAINER(locks->nodes.away, hf_lock_node, base));
     on_ready(locks);
-    hf_lock_nodes_tidy(locks);
+    hf_nodes_tidy(&locks->nodes);
     hf_watchdog_call(locks->watchdog, hf_boot_ns()); /* to listen elsewhere */
     on_turned(locks);
 }
@@ -221,9 +219,14 @@ static bool is_at(const hf_lock *lock, const hf_lock_node *node)
     return false;
 }
 
-static bool needs(const hf_lock_client *locks, const hf_lock_node *node)
+/* While the nodes disagree a lock goes back and forth: it must find the connections of
+ * those with slots again. */
+static bool needs(void *owner, const hf_node *base)
 {
-    if (is_at(locks->active, node) || is_at(locks->resting, node))
+    const hf_lock_client *locks = owner;
+    const hf_lock_node *node = HF_CONTAINER(base, hf_lock_node, base);
+    if (hf_cluster_has_slots(locks->nodes.cluster, base->redis) ||
+        is_at(locks->active, node) || is_at(locks->resting, node))
         return true;
     for (const hf_lock_ask *ask = locks->asks; ask != NULL; ask = ask->next)
         if (ask->node == node)
@@ -231,13 +234,34 @@ static bool needs(const hf_lock_client *locks, const hf_lock_node *node)
     return false;
 }
 
-static const hf_lock_nodes_hooks of_nodes = {on_ready, on_refused, on_change, needs};
+static void call_watchdog(void *owner, uint64_t when_ns)
+{
+    const hf_lock_client *locks = owner;
+    hf_watchdog_call(locks->watchdog, when_ns);
+}
+
+static void wake(void *owner)
+{
+    hf_lock_client *locks = owner;
+    hf_run_loop_wake(&locks->tasks.run);
+}
+
+static const hf_nodes_hooks of_nodes = {.on_event = hf_lock_node_on_event,
+                                        .on_change = on_change,
+                                        .needs = needs,
+                                        .on_leave = hf_lock_node_on_leave,
+                                        .call_second = call_watchdog,
+                                        .wake = wake,
+                                        .on_second = hf_lock_node_on_second,
+                                        .on_second_leave = hf_lock_node_on_second_leave};
+
+static const hf_lock_node_hooks of_node = {on_ready, on_refused};
 
 /* ---- life ---- */
 
 static void free_locks(hf_lock_client *locks)
 {
-    hf_lock_nodes_free(locks);
+    hf_nodes_free(&locks->nodes);
     free(locks);
 }
 
@@ -264,10 +288,17 @@ static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
     locks->on_event = o->on_event;
     locks->arg = o->arg;
     locks->on_asked = hf_release_answered;
+    locks->hooks = &of_node;
     (void)snprintf(locks->ns, sizeof locks->ns, "%s", server->ns);
+    (void)snprintf(locks->replicas_ns, sizeof locks->replicas_ns, "%s:lock", locks->ns);
     locks->connect_timeout_ms = server->connect_timeout_ms;
     locks->request_timeout_ms = server->request_timeout_ms;
-    hf_err err = hf_lock_nodes_init(locks, &of_nodes, server, detail);
+    const hf_nodes_opts nodes = {.node_size = sizeof(hf_lock_node),
+                                 .replica_ok = true, /* for readers */
+                                 .ns = locks->replicas_ns,
+                                 .hooks = &of_nodes,
+                                 .owner = locks};
+    hf_err err = hf_nodes_open(&locks->nodes, server, &nodes, detail);
     if (err == HF_OK)
         err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
     return err == HF_OK ? set_id(locks) : err;
@@ -284,9 +315,9 @@ static void free_parts(void *arg)
 
 static void close_handles(hf_lock_client *locks)
 {
-    hf_tasks_end(&locks->tasks, hf_lock_nodes_handles(locks) + 1);
+    hf_tasks_end(&locks->tasks, 2);
     hf_listener_close(&locks->listener, hf_tasks_closed, &locks->tasks);
-    hf_lock_nodes_close(locks);
+    hf_nodes_close(&locks->nodes, hf_tasks_closed, &locks->tasks);
 }
 
 static void on_gone(void *arg)
@@ -307,7 +338,9 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
     if (err != HF_OK)
         return err;
     hf_acquire_grants_init(locks);
-    err = hf_lock_nodes_open(locks, detail);
+    if (hf_lock_client_in_cluster(locks)) /* no caller waits when held locks move */
+        hf_run_loop_background(&locks->tasks.run, 1);
+    err = hf_nodes_start(&locks->nodes, locks->tasks.run.uv, detail);
     if (err != HF_OK)
         hf_run_loop_close(&locks->tasks.run);
     return err;
@@ -320,7 +353,7 @@ static void on_watchdog_call(hf_watchdog *watchdog, hf_client *none, uv_loop_t *
 {
     hf_lock_client *locks = arg;
     (void)none;
-    hf_lock_nodes_watch(locks, loop);
+    hf_nodes_second_turn(&locks->nodes, loop);
     hf_notices_turn(locks, watchdog, loop);
 }
 
@@ -338,7 +371,7 @@ static void on_watchdog_stop(void (*closed)(void *arg), void *closed_arg, void *
     locks->on_stopped = closed;
     locks->stopped_arg = closed_arg;
     hf_notices_stop(locks, on_part_stopped, locks);
-    hf_lock_nodes_unwatch(locks, on_part_stopped, locks);
+    hf_nodes_second_close(&locks->nodes, on_part_stopped, locks);
 }
 
 /* ---- opening and closing ---- */

@@ -14,7 +14,10 @@
 
 struct hf_lock_client {
     hf_tasks tasks;
-    hf_lock_nodes nodes;
+    hf_nodes nodes; /* each begins an hf_lock_node */
+    const hf_lock_node_hooks *hooks;
+    char replicas_ns[HF_ID_SIZE + sizeof ":lock"];
+    atomic_uint epochs;
     uint32_t connect_timeout_ms, request_timeout_ms;
     hf_listener listener; /* for locks that wait */
     hf_watchdog *watchdog;

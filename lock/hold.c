@@ -79,8 +79,8 @@ static void end_renewal(renewal *r, hf_err err)
 /* If the slot has moved, the replicas of another node must confirm the renewal. */
 static bool is_still_there(const renewal *r)
 {
-    hf_server *redis = hf_cluster_server(r->node->locks->nodes.cluster, r->slot);
-    bool same = redis == r->node->redis;
+    hf_server *redis = hf_cluster_server(r->node->base.nodes->cluster, r->slot);
+    bool same = redis == r->node->base.redis;
     hf_server_close(redis);
     return same;
 }
@@ -100,12 +100,11 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 
 static void confirm(renewal *r)
 {
-    r->confirm = (hf_confirm){.life = hf_client_life(r->node->renewer),
-                              .wanted = r->wanted,
+    r->confirm = (hf_confirm){.wanted = r->wanted,
                               .until_ns = hf_boot_ns() + r->batch->timeout_ms * HF_MS_NS,
                               .cb = on_confirmed,
                               .arg = r};
-    hf_replicas_ask(r->node->confirms, &r->confirm);
+    hf_node_second_confirm(&r->node->base, &r->confirm);
 }
 
 static void on_renewed(const hf_answer *answer, void *arg)
@@ -114,9 +113,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
     const hf_renew_batch *batch = r->batch;
     hf_lock_renewed renewed;
     hf_err err = hf_op_renewed_read(answer, &renewed);
-    bool unused = false;
     size_t at = 0;
-    (void)hf_lock_node_answered(r->node, answer, &unused);
+    (void)hf_node_answered(&r->node->base, NULL, answer);
     if (renewed.now_ms > 0)
         hf_lock_node_clock(r->node, renewed.now_ms, answer->sent_ns);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
@@ -163,27 +161,18 @@ size_t hf_hold_group(const hf_lock *lock)
     return wanted * HF_SLOTS + lock->slot;
 }
 
-static bool can_confirm(hf_lock_node *node, uint32_t wanted)
-{
-    if (wanted == 0 || node->confirms != NULL)
-        return true;
-    if (hf_lock_node_replicas(node, hf_client_loop(node->renewer), &node->confirms) !=
-        HF_OK)
-        return false;
-    node->watched_open++;
-    return true;
-}
-
 static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
 {
     const hf_lock *first = hf_lease_user(batch->leases[0]);
     hf_lock_node *node = atomic_load(&first->node);
+    hf_client *client = node->base.second.client;
     hf_lock_renewal items[HF_LOCK_ENTRIES_MAX];
     size_t n = 0;
     renewal *r = malloc(sizeof *r);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
-    (void)none, (void)arg;
-    if (r != NULL && node->renewer != NULL && can_confirm(node, first->wait_replicas)) {
+    (void)none;
+    if (r != NULL && client != NULL &&
+        (first->wait_replicas == 0 || hf_node_second_replicas(&node->base) == HF_OK)) {
         *r = (renewal){.node = node,
                        .batch = batch,
                        .slot = first->slot,
@@ -198,13 +187,13 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
             r->entries[i] = (uint16_t)(n - had);
             r->held[i] = !waits;
         }
-        hf_asker asker = hf_asker_now(node->locks->machine);
-        err = hf_op_lock_renew(node->renewer, items, n, &asker,
-                               hf_lock_node_not_after(node), batch->timeout_ms,
-                               on_renewed, r);
+        const hf_lock_client *locks = arg;
+        hf_asker asker = hf_asker_now(locks->machine);
+        err = hf_op_lock_renew(client, items, n, &asker, hf_lock_node_not_after(node),
+                               batch->timeout_ms, on_renewed, r);
     }
     if (err == HF_OK && batch->full)
-        hf_client_flush(node->renewer);
+        hf_client_flush(client);
     if (err != HF_OK) {
         free(r);
         hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);

@@ -150,16 +150,6 @@ static bool may_listen(const hf_listener_wait *wait)
     return !wait->listening && wait->rest_ns == 0 && hf_client_ready(wait->client);
 }
 
-/* Nothing happened: the slot is elsewhere, or on its way. */
-static void look_elsewhere(const hf_listener_wait *wait, const hf_answer *answer)
-{
-    hf_cluster *cluster = wait->listener->cluster;
-    if (answer->err == HF_MOVED)
-        hf_cluster_moved(cluster, wait->redis, answer->detail);
-    else
-        hf_cluster_doubt(cluster);
-}
-
 static void on_heard(const hf_answer *answer, void *arg)
 {
     hf_listener_wait *wait = arg;
@@ -170,7 +160,8 @@ static void on_heard(const hf_answer *answer, void *arg)
         return;
     if (answer->err != HF_OK) {
         wait->doubt = true;
-        look_elsewhere(wait, answer);
+        (void)hf_cluster_refused(listener->cluster, wait->redis, answer->err,
+                                 answer->detail);
     }
     if (answer->err != HF_OK && answer->err != HF_UNSURE && answer->err != HF_READONLY)
         wait->rest_ns = hf_boot_ns() + REST_MS * HF_MS_NS;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/id.h"
@@ -177,7 +178,7 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
     if (!copy_names(lock, o))
         return HF_NOMEM;
     lock->prefix_len = hf_names_prefix(lock->prefix, locks->ns, lock->names[0]);
-    lock->slot = hf_lock_nodes_slot(locks, lock->prefix, lock->prefix_len);
+    lock->slot = hf_nodes_slot(&locks->nodes, lock->prefix, lock->prefix_len);
     lock->mode = modes[o->mode];
     lock->acquire.args = (hf_acquire_args){
         .client = locks->id,
@@ -209,7 +210,7 @@ hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *theirs, hf_lock *
     lock->locks = locks;
     lock->handle.tasks = &locks->tasks;
     atomic_init(&lock->fd, -1);
-    atomic_init(&lock->node, locks->nodes.home);
+    atomic_init(&lock->node, HF_CONTAINER(locks->nodes.home, hf_lock_node, base));
     err = fill(lock, &opts);
     if (err != HF_OK) {
         hf_lock_free(lock);
@@ -265,8 +266,8 @@ hf_lock_node *hf_lock_route(hf_lock *lock)
 {
     hf_lock_client *locks = lock->locks;
     hf_lock_node *old = atomic_load(&lock->node);
-    hf_lock_node *node = hf_lock_nodes_find(locks, lock->slot);
-    if (node == old || node == &locks->nodes.away)
+    hf_lock_node *node = hf_lock_node_of(locks, lock->slot);
+    if (node == old || &node->base == locks->nodes.away)
         return old;
     hf_lock_confirm_end(lock); /* the new node's replicas have to confirm it */
     hf_lock_node_begins_epoch(node);
@@ -279,7 +280,8 @@ hf_lock_node *hf_lock_route(hf_lock *lock)
 void hf_lock_confirm_end(hf_lock *lock)
 {
     if (lock->acquire.asks_replicas)
-        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->acquire.confirm);
+        hf_replicas_withdraw(atomic_load(&lock->node)->base.replicas,
+                             &lock->acquire.confirm);
     lock->acquire.asks_replicas = false;
 }
 

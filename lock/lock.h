@@ -2,7 +2,7 @@
  * release; making and freeing it.
  *
  *   client.c   a client's life; tasks.c: its loop, and work that is submitted
- *   nodes.c    its connections, of both threads; which Redis has a lock
+ *   nodes.c    what it knows of each Redis that it is connected to
  *   acquire.c  from the call that acquires a lock to HELD, or to its end
  *   hold.c     while it is held; release.c: its release
  *   notices.c  messages about held locks
@@ -74,8 +74,7 @@ struct hf_lock {
     /* its requests: to acquire, to confirm, to release */
     unsigned in_flight;
     hf_lock_node *asked; /* of the last one */
-    bool moved;          /* which was answered HF_MOVED */
-    uint64_t rest_ns;    /* no node serves it: CONFIRM and RELEASE wait for that */
+    hf_rest rest;        /* CONFIRM and RELEASE wait for its end */
     uint64_t due_ns;     /* the next one, in PAUSE, CONFIRM and RELEASE */
     bool may_be_there;   /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;    /* until then, on Redis's clock, one that was not answered may

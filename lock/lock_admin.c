@@ -39,7 +39,7 @@ typedef struct place {
 static void find(place *p, const hf_lock_client *locks, const char *name)
 {
     p->bytes = (hf_bytes){p->prefix, hf_names_prefix(p->prefix, locks->ns, name)};
-    p->slot = hf_lock_nodes_slot(locks, p->prefix, p->bytes.len);
+    p->slot = hf_nodes_slot(&locks->nodes, p->prefix, p->bytes.len);
 }
 
 /* ---- looking ---- */

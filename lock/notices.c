@@ -34,8 +34,8 @@ static hf_listener_tag tag_of(const hf_lock *lock)
     return (hf_listener_tag){.prefix = lock->prefix,
                              .prefix_len = lock->prefix_len,
                              .slot = lock->slot,
-                             .redis = node->redis,
-                             .other = node->renewer};
+                             .redis = node->base.redis,
+                             .other = node->base.second.client};
 }
 
 static void put_last(hf_notices_list *list, hf_lock *lock)

@@ -26,7 +26,6 @@
 #include "lock/ops.h"
 #include "lock/tasks.h"
 #include "lock/watchdog/lease.h"
-#include "redis/err.h"
 
 enum { RETRY_MS = 100 };
 
@@ -88,7 +87,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     hf_lock_client *locks = lock->locks;
     hf_released left;
     hf_err err = hf_op_released_read(answer, &left);
-    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
+    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->rest, answer);
     lock->in_flight--;
     if (left.now_ms > 0)
         hf_lock_node_clock(lock->asked, left.now_ms, answer->sent_ns);
@@ -101,11 +100,9 @@ static void on_release_answered(const hf_answer *answer, void *arg)
         conclude(lock);
     } else {
         lock->release.in_doubt = lock->release.in_doubt || err == HF_UNSURE;
-        lock->due_ns = hf_boot_ns();
-        if (err != HF_NOSCRIPT && !moved)
+        lock->due_ns = elsewhere ? lock->rest.until_ns : hf_boot_ns();
+        if (err != HF_NOSCRIPT && !elsewhere)
             lock->due_ns += RETRY_MS * HF_MS_NS;
-        if (hf_err_is(err, HF_ERR_OF_CLUSTER))
-            lock->rest_ns = lock->due_ns;
     }
     hf_tasks_turned(&locks->tasks);
 }
@@ -113,9 +110,9 @@ static void on_release_answered(const hf_answer *answer, void *arg)
 void hf_release_send(hf_lock *lock)
 {
     hf_lock_node *node = hf_lock_route(lock);
-    bool rests = hf_boot_ns() < lock->rest_ns;
+    bool rests = hf_boot_ns() < lock->rest.until_ns;
     /* Otherwise it is sent after the answer, or with the next connection. */
-    lock->due_ns = rests ? lock->rest_ns : UINT64_MAX;
+    lock->due_ns = rests ? lock->rest.until_ns : UINT64_MAX;
     if (rests || lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
     lock->asked = node;
@@ -127,7 +124,7 @@ void hf_release_send(hf_lock *lock)
                      ? hf_reading_shown(&lock->reading, atomic_load(&node->epoch))
                      : ""};
     hf_err err =
-        hf_op_lock_release(node->client, &of, &args, 0, on_release_answered, lock);
+        hf_op_lock_release(node->base.client, &of, &args, 0, on_release_answered, lock);
     if (err == HF_OK)
         lock->in_flight++;
 }

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/base.h"
+#include "redis/err.h"
 #include "redis/slot_watch.h"
 
 enum { TAGS = 16 * HF_SLOTS /* that are tried: a node with one slot finds some */ };
@@ -262,6 +263,18 @@ void hf_cluster_doubt(hf_cluster *c)
         tell(c);
     }
     pthread_mutex_unlock(&c->lock);
+}
+
+bool hf_cluster_refused(hf_cluster *c, const hf_server *asked, hf_err err,
+                        const char *words)
+{
+    if (c->plain || (err != HF_READONLY && !hf_err_is(err, HF_ERR_OF_CLUSTER)))
+        return false;
+    if (err == HF_MOVED)
+        hf_cluster_moved(c, asked, words);
+    else
+        hf_cluster_doubt(c);
+    return true;
 }
 
 /* ---- the watch ---- */

@@ -1,37 +1,11 @@
 /* cluster.h - the servers of a URL: the nodes of a cluster, or the one Redis of any other
  * URL; and which of them serves a key.
  *
- * A worker, a producer, a lock client or an admin object has one hf_cluster, in place of
- * one hf_server. It answers one question: which server has this slot. Each server is an
- * hf_server, with its own address, life, clock and pause. The one Redis of a plain URL
- * (or that Sentinels name) has all slots, always: a user needs no second code path.
- *
- *     hf_cluster_open(&cluster, opts, detail);
- *     hf_cluster_watch(cluster, loop, on_change, arg);      the loop of the requests
- *     slot = hf_slot(queue->prefix, queue->prefix_len);     once for each queue
- *     server = hf_cluster_server(cluster, slot);            at the start and on_change
- *     ...                         connections to `server`, as to the one of a plain URL
- *     hf_server_close(server);    when the user's last queue has left it
- *     hf_cluster_close(cluster, on_closed, arg);
- *
- * Rules for a user:
- *
- *   - on_change: ask again for each queue. A queue whose server is another one now leaves
- *     its old connection when nothing of it is in flight there; a request without an
- *     answer stays with its queue, and is sent again wherever that is served.
- *
- *   - HF_MOVED (nothing happened): hf_cluster_moved() with the words of the answer. The
- *     table is right when it returns; ask hf_cluster_server() and send it there. Two
- *     nodes may send a request back and forth: after the second answer of this kind in a
- *     row the queue rests, as below.
- *
- *   - HF_UNSERVED (nothing happened), HF_READONLY, no server for a slot: the queue rests.
- *     Call hf_cluster_doubt(), and ask this queue's server again after a backoff (some
- *     tens of ms, with jitter, up to a second), for as long as it takes. It is no error
- *     to report before a deadline. Other queues of the same server go on.
- *
- *   - A connection is lost, or cannot be made: hf_cluster_doubt(). Each event is a reason
- *     to look; the nodes are asked once a second at most, however often it is called.
+ * It answers one question: which server has this slot. Each server is an hf_server, with
+ * its own address, life, clock and pause. The one Redis of a plain URL (or that Sentinels
+ * name) has all slots, always: a user needs no second code path. redis/nodes.h keeps the
+ * connections to the servers, and has the rules of what to do when a node refuses
+ * something.
  *
  *   - wait_replicas: hf_replicas_in_cluster() after hf_replicas_open(). When a queue
  *     leaves a server, what waits for replicas there is in doubt
@@ -108,6 +82,11 @@ hf_err hf_cluster_status(hf_cluster *cluster, char why[HF_DETAIL_SIZE]);
 
 /* A server has answered HF_MOVED with these words. */
 void hf_cluster_moved(hf_cluster *cluster, const hf_server *asked, const char *words);
+
+/* A server has answered so. True: nothing happened, and another node may have the slot:
+ * MOVED has corrected the table, anything else is a reason to ask for it. Any thread. */
+bool hf_cluster_refused(hf_cluster *cluster, const hf_server *asked, hf_err err,
+                        const char *words);
 
 /* The table may be wrong. */
 void hf_cluster_doubt(hf_cluster *cluster);

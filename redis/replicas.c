@@ -284,10 +284,7 @@ static void lose_mark(hf_replicas *r, const hf_answer *answer)
 {
     if (r->cluster == NULL || r->closing || answer->err == HF_OK)
         return;
-    if (answer->err == HF_MOVED)
-        hf_cluster_moved(r->cluster, r->redis, answer->detail);
-    else
-        hf_cluster_doubt(r->cluster);
+    (void)hf_cluster_refused(r->cluster, r->redis, answer->err, answer->detail);
     if (hf_err_is(answer->err, HF_ERR_OF_CLUSTER)) {
         r->mark[0] = '\0';
         r->tag++;
