@@ -39,6 +39,8 @@ static const hf_backoff pauses = {
 typedef struct waiting {
     hf_admin *admin;
     const hf_ask *ask;
+    hf_node *node;
+    hf_rest *rest;
     hf_run_waiter run;
     hf_err err;
 } waiting;
@@ -90,21 +92,6 @@ static void wake(hf_admin *admin)
         hf_run_loop_done(&admin->run, waiter);
 }
 
-static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
-{
-    const hf_admin_node *node = arg;
-    (void)detail;
-    if (err != HF_OK)
-        hf_cluster_doubt(node->admin->cluster);
-    if (err == HF_OK || hf_client_is_refused(client))
-        wake(node->admin);
-}
-
-static void on_change(void *arg)
-{
-    wake(arg);
-}
-
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
 {
     hf_run_waiter waiter = {.again_ms = 0};
@@ -113,117 +100,56 @@ void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
 
 /* ---- the nodes ---- */
 
-/* Takes the server over, also after a failure. */
-static hf_err open_node(hf_admin *admin, hf_server *redis, hf_admin_node **out)
+static hf_admin_node *node_of(hf_node *base)
 {
-    hf_admin_node *node = calloc(1, sizeof *node);
-    if (node == NULL) {
-        hf_server_close(redis);
-        return hf_admin_no_memory(admin);
-    }
-    node->admin = admin;
-    node->redis = redis;
-    const hf_client_opts opts = {.loop = admin->run.uv,
-                                 .redis = redis,
-                                 .replica_ok = hf_cluster_is_plain(admin->cluster),
-                                 .on_event = on_event,
-                                 .arg = node};
-    hf_err err = hf_client_open(&node->client, &opts, admin->detail);
-    if (err != HF_OK) {
-        hf_server_close(redis);
-        free(node);
-        return err;
-    }
-    node->turned_ns = hf_boot_ns();
-    node->next = admin->nodes;
-    admin->nodes = node;
-    *out = node;
+    return HF_CONTAINER(base, hf_admin_node, base);
+}
+
+static hf_err on_open(hf_node *base)
+{
+    node_of(base)->turned_ns = hf_boot_ns();
     return HF_OK;
 }
 
-static void close_node(hf_admin_node *node)
+static void on_event(hf_node *base, hf_err err, const char *detail)
 {
-    hf_client_close(node->client, NULL, NULL);
-    hf_server_close(node->redis);
-    free(node);
+    (void)detail;
+    if (err == HF_OK || hf_client_is_refused(base->client))
+        wake(base->nodes->opts.owner);
 }
 
-/* Takes the server over. */
-static hf_err node_at(hf_admin *admin, hf_server *redis, hf_admin_node **out)
+static void on_change(void *owner)
 {
-    for (hf_admin_node *node = admin->nodes; node != NULL; node = node->next) {
-        if (node->redis == redis) {
-            hf_server_close(redis); /* the node has it already */
-            *out = node;
-            return HF_OK;
-        }
-    }
-    return open_node(admin, redis, out);
+    wake(owner);
 }
 
-static bool is_among(const hf_server *redis, hf_server *const *all, size_t n)
+static bool needs(void *owner, const hf_node *base)
 {
-    for (size_t i = 0; i < n; i++)
-        if (all[i] == redis)
-            return true;
-    return false;
+    const hf_admin *admin = owner;
+    return base == admin->here || hf_cluster_has_slots(admin->nodes.cluster, base->redis);
 }
 
-/* Closes those that have no slots any more. */
-static void look_through(hf_admin *admin)
-{
-    hf_server *all[NODES_MAX];
-    uint64_t changes = hf_cluster_changes(admin->cluster);
-    if (changes == admin->changes)
-        return;
-    admin->changes = changes;
-    size_t n = hf_cluster_servers(admin->cluster, all, NODES_MAX);
-    if (n > NODES_MAX)
-        n = NODES_MAX;
-    for (hf_admin_node **at = &admin->nodes; *at != NULL;) {
-        hf_admin_node *node = *at;
-        if (node == admin->here || is_among(node->redis, all, n)) {
-            at = &node->next;
-        } else {
-            *at = node->next;
-            close_node(node);
-        }
-    }
-    while (n-- > 0)
-        hf_server_close(all[n]);
-}
+static const hf_nodes_hooks nodes_hooks = {
+    .on_open = on_open, .on_event = on_event, .on_change = on_change, .needs = needs};
 
-/* *out NULL: no node is known to serve the slot. */
-static hf_err find_node(hf_admin *admin, unsigned slot, hf_admin_node **out)
+static hf_node *find_node(hf_admin *admin, unsigned slot)
 {
-    look_through(admin);
-    hf_server *redis = hf_cluster_server(admin->cluster, slot);
-    *out = NULL;
-    return redis == NULL ? HF_OK : node_at(admin, redis, out);
+    hf_nodes_tidy(&admin->nodes);
+    return hf_nodes_find(&admin->nodes, slot);
 }
 
 /* For a reason that waiting does not change. */
-static bool is_refused(hf_admin *admin, const hf_admin_node *node)
+static bool is_refused(const hf_node *node)
 {
-    char unread[HF_DETAIL_SIZE];
-    if (node != NULL)
-        return hf_client_is_refused(node->client);
-    hf_err err = hf_cluster_status(admin->cluster, unread);
-    return hf_cluster_changes(admin->cluster) == 0 && hf_err_is(err, HF_ERR_LASTS);
+    return node->client != NULL ? hf_client_is_refused(node->client)
+                                : hf_nodes_are_refused(node->nodes);
 }
 
-static hf_err why_not(hf_admin *admin, const hf_admin_node *node)
+static hf_err why_not(hf_admin *admin, const hf_node *node)
 {
     char why[HF_DETAIL_SIZE];
-    if (node != NULL) {
-        hf_err err = hf_client_status(node->client);
-        return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
-                             hf_client_detail(node->client));
-    }
-    hf_err err = hf_cluster_status(admin->cluster, why);
-    return err == HF_OK
-               ? hf_admin_fail(admin, HF_UNSERVED, "%s", hf_err_text(HF_UNSERVED))
-               : hf_admin_fail(admin, err, "%s", why);
+    hf_err err = hf_node_status(node, why);
+    return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s", why);
 }
 
 /* It may be the first since a connection was opened, whose timer the loop does not know:
@@ -236,30 +162,26 @@ static void wait_for_news(hf_admin *admin, uint64_t until_ns)
     admin->waits_ready = NULL;
 }
 
-static void look_after(hf_admin_node *node)
+static void look_after(hf_node *base)
 {
-    if (hf_boot_ns() - node->turned_ns > STOOD_STILL_MS * HF_MS_NS)
-        hf_client_stood_still(node->client);
+    if (hf_boot_ns() - node_of(base)->turned_ns > STOOD_STILL_MS * HF_MS_NS)
+        hf_client_stood_still(base->client);
 }
 
 /* A node of a cluster whose table is wrong is waited for in vain: each time the table has
  * changed, it is looked at again. */
-static hf_err wait_ready(hf_admin *admin, unsigned slot, uint64_t until_ns,
-                         hf_admin_node **out)
+static hf_err wait_ready(hf_admin *admin, unsigned slot, uint64_t until_ns, hf_node **out)
 {
     for (bool waited = false;; waited = true) {
-        hf_admin_node *node = admin->here;
-        hf_err err = node != NULL ? HF_OK : find_node(admin, slot, &node);
-        if (err != HF_OK)
-            return err;
-        if (node != NULL && !waited)
+        hf_node *node = admin->here != NULL ? admin->here : find_node(admin, slot);
+        if (node->client != NULL && !waited)
             look_after(node);
-        if (node != NULL && hf_client_ready(node->client)) {
-            node->turned_ns = hf_boot_ns();
+        if (node->client != NULL && hf_client_ready(node->client)) {
+            node_of(node)->turned_ns = hf_boot_ns();
             *out = node;
             return HF_OK;
         }
-        if (left_ms(until_ns) == 0 || (waited && is_refused(admin, node)))
+        if (left_ms(until_ns) == 0 || (waited && is_refused(node)))
             return why_not(admin, node);
         wait_for_news(admin, until_ns);
     }
@@ -270,7 +192,7 @@ hf_err hf_admin_each_node(hf_admin *admin, hf_err (*fn)(hf_admin *admin, void *a
 {
     hf_server *all[NODES_MAX];
     hf_err err = HF_OK;
-    size_t n = hf_cluster_servers(admin->cluster, all, NODES_MAX);
+    size_t n = hf_cluster_servers(admin->nodes.cluster, all, NODES_MAX);
     if (n > NODES_MAX) {
         (void)hf_admin_fail(admin, HF_TOOBIG, "the cluster has more than %d nodes",
                             NODES_MAX);
@@ -278,31 +200,29 @@ hf_err hf_admin_each_node(hf_admin *admin, hf_err (*fn)(hf_admin *admin, void *a
         n = NODES_MAX;
     }
     for (size_t i = 0; i < n; i++) {
-        if (err != HF_OK) {
-            hf_server_close(all[i]);
-            continue;
+        if (err == HF_OK) {
+            admin->here = hf_nodes_at(&admin->nodes, all[i]);
+            err = admin->here == admin->nodes.away ? hf_admin_no_memory(admin)
+                                                   : fn(admin, arg);
         }
-        err = node_at(admin, all[i], &admin->here);
-        if (err == HF_OK)
-            err = fn(admin, arg);
         admin->here = NULL;
+        hf_server_close(all[i]);
     }
     return err;
 }
 
 const char *hf_admin_place(hf_admin *admin, const hf_queue *queue)
 {
-    hf_admin_node *node;
-    if (hf_cluster_is_plain(admin->cluster) ||
-        find_node(admin, hf_slot(queue->prefix, queue->prefix_len), &node) != HF_OK ||
-        node == NULL)
+    if (hf_cluster_is_plain(admin->nodes.cluster))
         return NULL;
-    return node->redis->place;
+    const hf_node *node = find_node(admin, hf_slot(queue->prefix, queue->prefix_len));
+    return node == admin->nodes.away ? NULL : node->redis->place;
 }
 
 hf_server *hf_admin_server_of(hf_admin *admin, const hf_queue *queue)
 {
-    return hf_cluster_server(admin->cluster, hf_slot(queue->prefix, queue->prefix_len));
+    return hf_cluster_server(admin->nodes.cluster,
+                             hf_slot(queue->prefix, queue->prefix_len));
 }
 
 /* ---- asking ---- */
@@ -319,6 +239,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (w->err == HF_SHARDED &&
         hf_shards_refused(&w->admin->shards, answer->detail) != HF_OK)
         w->err = HF_PROTO;
+    (void)hf_node_answered(w->node, w->rest, answer);
     if (answer->err != HF_OK)
         (void)hf_admin_fail(w->admin, w->err, "%s", answer->detail);
     else if (w->err != HF_OK)
@@ -337,24 +258,18 @@ static unsigned slot_of(const hf_admin *admin, const hf_ask *ask)
     return hf_slot(registry, strlen(registry));
 }
 
-static void note_refusal(hf_admin *admin, const hf_admin_node *node, hf_err err)
+static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns,
+                      hf_rest *rest)
 {
-    if (err == HF_MOVED)
-        hf_cluster_moved(admin->cluster, node->redis, admin->detail);
-    else if (err == HF_UNSERVED || err == HF_READONLY)
-        hf_cluster_doubt(admin->cluster);
-}
-
-static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
-{
-    hf_admin_node *node;
+    hf_node *node;
     hf_err err = wait_ready(admin, slot_of(admin, ask), until_ns, &node);
     if (err != HF_OK)
         return err;
     uint32_t left = left_ms(until_ns);
     if (left == 0)
         return hf_admin_fail(admin, HF_TIMEOUT, "the deadline passed before it was sent");
-    waiting w = {.admin = admin, .ask = ask, .run.submits = true};
+    waiting w = {
+        .admin = admin, .ask = ask, .node = node, .rest = rest, .run.submits = true};
     hf_bytes key = {NULL, 0};
     if (ask->queue != NULL)
         key = (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
@@ -374,8 +289,7 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
     /* The client answers each request by its time-out. */
     HF_ASSERT(hf_run_loop_await(&admin->run, &w.run, UINT64_MAX));
-    node->turned_ns = hf_boot_ns();
-    note_refusal(admin, node, w.err);
+    node_of(node)->turned_ns = hf_boot_ns();
     return w.err;
 }
 
@@ -402,10 +316,11 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
     bool unsure = false, refused = false;
     char why[HF_DETAIL_SIZE];
     uint32_t tries = 0;
+    hf_rest rest = {.refusals = 0};
     for (int unknown = 0;;) {
         bool last =
             refused && hf_boot_ns() >= until_ns - RETRY_MS * HF_MS_NS; /* see below */
-        hf_err err = ask_one(admin, ask, until_ns);
+        hf_err err = ask_one(admin, ask, until_ns, &rest);
         if (err == HF_NOSCRIPT && ++unknown < NOSCRIPT_TRIES)
             continue;
         if (err == HF_DEADLINE)
@@ -428,7 +343,7 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
             return rests ? unserved(admin, ask, why) : err;
         }
         int64_t ms = hf_backoff_ms(&pauses, ++tries, &admin->rng);
-        uint64_t pause = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+        uint64_t pause = rests ? rest.until_ns : hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
         hf_admin_idle(admin, pause < last_ns ? pause : last_ns);
     }
 }
@@ -471,20 +386,16 @@ void hf_admin_close(hf_admin *admin)
 {
     if (admin == NULL)
         return;
-    while (admin->nodes != NULL) {
-        hf_admin_node *node = admin->nodes;
-        admin->nodes = node->next;
-        close_node(node);
-    }
-    hf_cluster_close(admin->cluster, NULL, NULL);
+    hf_nodes_close(&admin->nodes, NULL, NULL);
     hf_run_loop_close(&admin->run);
+    hf_nodes_free(&admin->nodes);
     free(admin);
 }
 
 static void flush(void *arg)
 {
     const hf_admin *admin = arg;
-    for (hf_admin_node *node = admin->nodes; node != NULL; node = node->next)
+    for (const hf_node *node = admin->nodes.first; node != NULL; node = node->next)
         hf_client_flush(node->client);
 }
 
@@ -499,9 +410,9 @@ static const hf_run_hooks hooks = {submit, flush, NULL};
  * asked of it. */
 static hf_err wait_table(hf_admin *admin, uint64_t until_ns)
 {
-    while (hf_cluster_changes(admin->cluster) == 0) {
-        if (left_ms(until_ns) == 0 || is_refused(admin, NULL))
-            return why_not(admin, NULL);
+    while (hf_cluster_changes(admin->nodes.cluster) == 0) {
+        if (left_ms(until_ns) == 0 || is_refused(admin->nodes.away))
+            return why_not(admin, admin->nodes.away);
         wait_for_news(admin, until_ns);
     }
     return HF_OK;
@@ -509,16 +420,21 @@ static hf_err wait_table(hf_admin *admin, uint64_t until_ns)
 
 static hf_err start(hf_admin *admin, const hf_server_opts *server)
 {
-    hf_admin_node *node;
-    hf_err err = hf_cluster_open(&admin->cluster, server, admin->detail);
+    const hf_nodes_opts opts = {.node_size = sizeof(hf_admin_node),
+                                .replica_ok = true,
+                                .hooks = &nodes_hooks,
+                                .owner = admin};
+    hf_node *node;
+    hf_err err = hf_nodes_open(&admin->nodes, server, &opts, admin->detail);
     if (err != HF_OK)
         return err;
     uint64_t until_ns = hf_boot_ns() + server->connect_timeout_ms * HF_MS_NS;
-    if (hf_cluster_is_plain(admin->cluster))
-        return wait_ready(admin, 0, until_ns, &node);
-    err = hf_cluster_watch(admin->cluster, admin->run.uv, on_change, admin);
-    return err == HF_OK ? wait_table(admin, until_ns)
-                        : hf_admin_fail(admin, err, "%s", hf_err_text(err));
+    err = hf_nodes_start(&admin->nodes, admin->run.uv, admin->detail);
+    if (err != HF_OK)
+        return err;
+    return hf_cluster_is_plain(admin->nodes.cluster)
+               ? wait_ready(admin, 0, until_ns, &node)
+               : wait_table(admin, until_ns);
 }
 
 hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
@@ -563,12 +479,12 @@ hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name)
 /* ---- the servers ---- */
 
 /* That of hf_admin_servers() as long as the connection leads to the same server. */
-static const hf_server_info *info_of(const hf_admin_node *node)
+static const hf_server_info *info_of(hf_node *base)
 {
-    const hf_server_info *greeted = hf_client_server(node->client);
-    return node->info.size != 0 && strcmp(node->info.run_id, greeted->run_id) == 0
-               ? &node->info
-               : greeted;
+    const hf_server_info *asked = &node_of(base)->info;
+    const hf_server_info *greeted = hf_client_server(base->client);
+    return asked->size != 0 && strcmp(asked->run_id, greeted->run_id) == 0 ? asked
+                                                                           : greeted;
 }
 
 const hf_server_info *hf_admin_server(const hf_admin *admin)
@@ -576,7 +492,7 @@ const hf_server_info *hf_admin_server(const hf_admin *admin)
     static const hf_server_info unknown = {.size = sizeof unknown};
     if (admin->here != NULL)
         return info_of(admin->here);
-    return admin->nodes == NULL ? &unknown : info_of(admin->nodes);
+    return admin->nodes.first == NULL ? &unknown : info_of(admin->nodes.first);
 }
 
 typedef struct visit {
@@ -591,7 +507,7 @@ static hf_err read_info(const hf_answer *answer, void *out)
 }
 
 /* A user that may not ask is told what the greeting told. */
-static hf_err ask_info(hf_admin *admin, hf_admin_node *node)
+static hf_err ask_info(hf_admin *admin, hf_node *node)
 {
     hf_args args;
     hf_server_info info = {.client_id = hf_client_server(node->client)->client_id};
@@ -602,21 +518,21 @@ static hf_err ask_info(hf_admin *admin, hf_admin_node *node)
     hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
     hf_args_done(&args);
     if (err == HF_OK)
-        node->info = info;
+        node_of(node)->info = info;
     return err == HF_AUTH || err == HF_REDIS ? HF_OK : err;
 }
 
 static hf_err visit_one(hf_admin *admin, void *arg)
 {
     const visit *v = arg;
-    hf_admin_node *node;
+    hf_node *node;
     char why[HF_DETAIL_SIZE] = "";
     hf_err err = wait_ready(admin, 0, hf_admin_until(admin), &node);
     if (err == HF_OK)
         err = ask_info(admin, node);
     if (err != HF_OK)
         (void)snprintf(why, sizeof why, "%s", admin->detail);
-    bool plain = hf_cluster_is_plain(admin->cluster);
+    bool plain = hf_cluster_is_plain(admin->nodes.cluster);
     v->cb(plain ? NULL : admin->here->redis->place, err, why, v->arg);
     return HF_OK;
 }

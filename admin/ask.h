@@ -14,15 +14,11 @@
 #include "queue/ops.h"
 #include "queue/shards.h"
 #include "redis/args.h"
-#include "redis/cluster.h"
+#include "redis/nodes.h"
 #include "redis/run_loop.h"
 
-/* One Redis, and the connection to it. */
 typedef struct hf_admin_node {
-    struct hf_admin_node *next;
-    struct hf_admin *admin;
-    hf_server *redis; /* shared */
-    hf_client *client;
+    hf_node base;
     uint64_t turned_ns;  /* when the loop has turned last, and the connection was ready */
     hf_server_info info; /* what hf_admin_servers() was told last; size 0: nothing */
 } hf_admin_node;
@@ -31,11 +27,9 @@ struct hf_admin {
     hf_run_loop run;            /* never started */
     hf_run_waiter *waits_ready; /* until a connection is ready or refused, or a cluster
                                    has changed; or NULL */
-    hf_cluster *cluster;        /* owned */
-    hf_admin_node *nodes;       /* owned: those that were asked */
-    hf_admin_node *here;        /* all that names no queue goes to this one; NULL: to the
+    hf_nodes nodes;             /* each begins an hf_admin_node */
+    hf_node *here;              /* all that names no queue goes to this one; NULL: to the
                                    registry's */
-    uint64_t changes;           /* of the cluster, when the nodes were looked through */
     uint32_t deadline_ms;
     hf_rng rng;        /* for jitter */
     hf_id_maker words; /* of requests (admin/order.h) */

@@ -78,7 +78,7 @@ static hf_err find_here(hf_admin *admin, void *arg)
 {
     char prefix[HF_KEY_SIZE];
     unsigned tag = 0;
-    hf_cluster_key(admin->cluster, admin->here->redis, admin->ns, "", &tag, prefix,
+    hf_cluster_key(admin->nodes.cluster, admin->here->redis, admin->ns, "", &tag, prefix,
                    sizeof prefix);
     return prefix[0] == '\0' ? HF_OK : find_strays(admin, prefix, arg);
 }
@@ -122,7 +122,7 @@ static hf_err keep_strays(hf_admin *admin, bool fix, char **names, size_t *n)
 static hf_err find_all(hf_admin *admin, strays *s)
 {
     char prefix[HF_KEY_SIZE];
-    if (!hf_cluster_is_plain(admin->cluster))
+    if (!hf_cluster_is_plain(admin->nodes.cluster))
         return hf_admin_each_node(admin, find_here, s);
     hf_key_registry(prefix, admin->ns);
     return find_strays(admin, prefix, s);
