@@ -1,10 +1,9 @@
-/* nodes.h - the nodes that a producer sends to, and which queue belongs to which.
+/* nodes.h - what a producer sends to which node (redis/nodes.h).
  *
- * One node is one Redis with its connections; a plain URL has one for all queues. In a
- * cluster each queue is at the node that has its slot. It is `away` while no node is
- * known to serve it, while it rests after a refusal, and while a request of it is in
- * flight at a node that it has left: so all that is unanswered of a queue is at one node,
- * or waits to be sent to one.
+ * A plain URL has one node for all queues. In a cluster each queue is at the node that
+ * has its slot. It is `away` while no node is known to serve it, while it rests after a
+ * refusal, and while a request of it is in flight at a node that it has left: so all that
+ * is unanswered of a queue is at one node, or waits to be sent to one.
  *
  *      new queue --> away --its slot has a node--> at a node
  *                      ^                              |
@@ -18,14 +17,10 @@
 
 #include "base/base.h"
 #include "producer/submit.h"
-#include "redis/cluster.h"
+#include "redis/nodes.h"
 
 typedef struct hf_producer_node {
-    struct hf_producer_node *next;
-    struct hf_producer_nodes *nodes;
-    hf_server *redis;      /* shared; NULL: this is `away` */
-    hf_client *client;     /* owned; NULL: this is `away` */
-    hf_replicas *replicas; /* owned; NULL: none are wanted, or it is closing */
+    hf_node base;
     hf_line line;
     uint64_t patient_until_ns; /* while it connects for the first time */
 
@@ -50,15 +45,12 @@ typedef struct hf_producer_nodes_hooks {
 } hf_producer_nodes_hooks;
 
 typedef struct hf_producer_nodes {
-    hf_cluster *cluster;    /* owned */
+    hf_nodes all;           /* each begins an hf_producer_node */
     hf_submit_queue *queue; /* borrowed */
-    uv_loop_t *loop;        /* borrowed */
     uint32_t wait_replicas;
     const hf_producer_nodes_hooks *hooks;
     void *owner;
 
-    hf_producer_node away;
-    hf_producer_node *first;
     hf_target registry; /* no queue: the slot of the registry */
     const hf_producer_node
         *registry_met;      /* its node as of the last look; NULL: closed, or none */
@@ -68,8 +60,6 @@ typedef struct hf_producer_nodes {
     hf_target *targets;     /* of a cluster: all but new ones, by `routed` */
     bool stale;             /* hf_producer_nodes_route() has something to do */
     uint64_t due_ns;        /* and when a rest ends; UINT64_MAX: never */
-    size_t open;            /* nodes that are not closed yet */
-    bool closing;
 } hf_producer_nodes;
 
 /* The queue, and `owner` and `hooks` are set; all else is zero. A plain URL begins to
@@ -79,6 +69,24 @@ HF_MUSTCHECK hf_err hf_producer_nodes_open(hf_producer_nodes *nodes, uv_loop_t *
                                            char detail[HF_DETAIL_SIZE]);
 /* Closes all connections, then calls on_closed. Nothing is in flight any more. */
 void hf_producer_nodes_close(hf_producer_nodes *nodes);
+/* After the submit queue, whose lines are here. */
+void hf_producer_nodes_free(hf_producer_nodes *nodes);
+
+static inline hf_producer_node *hf_producer_node_from(const hf_node *base)
+{
+    return HF_CONTAINER(base, hf_producer_node, base);
+}
+
+static inline hf_producer_nodes *hf_producer_nodes_of(const hf_producer_node *node)
+{
+    return node->base.nodes->opts.owner;
+}
+
+/* Where a queue is while no node has it. */
+static inline hf_line *hf_producer_nodes_away(const hf_producer_nodes *nodes)
+{
+    return &hf_producer_node_from(nodes->all.away)->line;
+}
 
 /* Where a queue is now. */
 static inline hf_producer_node *hf_producer_node_of(const hf_target *target)
@@ -99,18 +107,18 @@ static inline void hf_producer_node_note_oldest(hf_producer_node *node)
 void hf_producer_nodes_route(hf_producer_nodes *nodes, uint64_t now_ns);
 
 /* The node has refused a request of the queue with HF_MOVED or HF_UNSERVED. */
-void hf_producer_nodes_refused(hf_producer_node *node, hf_target *target, hf_err err,
+void hf_producer_nodes_refused(hf_producer_node *node, hf_target *target,
                                const hf_answer *answer);
 /* It has executed one. */
 static inline void hf_producer_nodes_accepted(hf_target *target)
 {
-    target->refusals = 0;
+    target->rest.refusals = 0;
 }
 /* The last request of the queue has left the flight of its node. */
 static inline void hf_producer_nodes_landed(hf_producer_nodes *nodes,
                                             const hf_target *target)
 {
-    if (target->line == &nodes->away.line)
+    if (target->line == hf_producer_nodes_away(nodes))
         nodes->stale = true;
 }
 
@@ -120,10 +128,5 @@ void hf_producer_nodes_register(hf_producer_nodes *nodes, hf_target *target);
 /* In a cluster: all that could not be registered when they were used. True: all are
  * known. */
 bool hf_producer_nodes_register_all(hf_producer_nodes *nodes);
-
-/* Nobody can tell where a queue is, for a reason that waiting does not change. */
-bool hf_producer_nodes_are_refused(hf_producer_nodes *nodes);
-/* Why a queue that is away is not sent. */
-hf_err hf_producer_nodes_status(hf_producer_nodes *nodes, char why[HF_DETAIL_SIZE]);
 
 #endif

@@ -40,6 +40,7 @@ static void release(hf_producer *producer)
 {
     hf_run_loop_close(&producer->run);
     hf_submit_done(&producer->requests.queue);
+    hf_producer_nodes_free(&producer->requests.nodes);
     free(producer);
 }
 

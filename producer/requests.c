@@ -176,16 +176,6 @@ static void end(hf_requests *requests, hf_batch *batch, hf_err err, const hf_rep
     hf_batch_free(batch);
 }
 
-/* Why a node takes nothing. */
-static hf_err why_not(hf_requests *requests, const hf_producer_node *node,
-                      char why[HF_DETAIL_SIZE])
-{
-    if (node->client == NULL)
-        return hf_producer_nodes_status(&requests->nodes, why);
-    (void)snprintf(why, HF_DETAIL_SIZE, "%s", hf_client_detail(node->client));
-    return hf_client_status(node->client);
-}
-
 /* For one that was never sent, in time. */
 static void end_unsent(hf_requests *requests, hf_batch *batch)
 {
@@ -195,9 +185,9 @@ static void end_unsent(hf_requests *requests, hf_batch *batch)
         end(requests, batch, batch->refused, NULL, requests->why);
         return;
     }
-    hf_err err = why_not(requests, node, why);
+    hf_err err = hf_node_status(&node->base, why);
     const char *what = err == HF_CONN ? "Redis cannot be reached" : "not sent in time";
-    bool ready = node->client != NULL && hf_client_ready(node->client);
+    bool ready = node->base.client != NULL && hf_client_ready(node->base.client);
     (void)snprintf(text, sizeof text, "%s%s%.220s", what, ready ? "" : ": ",
                    ready ? "" : why);
     end(requests, batch, err == HF_READONLY ? HF_READONLY : HF_TIMEOUT, NULL, text);
@@ -221,7 +211,7 @@ static void fail_unsent(hf_requests *requests, hf_producer_node *node)
 {
     hf_batches unsent = {NULL, NULL};
     char why[HF_DETAIL_SIZE];
-    hf_err err = why_not(requests, node, why);
+    hf_err err = hf_node_status(&node->base, why);
     hf_submit_expire(&requests->queue, &node->line, 0, &unsent);
     end_all(requests, &unsent, err, why);
 }
@@ -266,9 +256,9 @@ static void expire(hf_requests *requests, uint64_t now_ns)
     hf_submit_expire(&requests->queue, NULL, now_ns, &unsent);
     end_all(requests, &unsent, HF_OK, "");
     requests->next_deadline_ns = UINT64_MAX;
-    expire_at(requests, &requests->nodes.away, now_ns);
-    for (hf_producer_node *node = requests->nodes.first; node != NULL; node = node->next)
-        expire_at(requests, node, now_ns);
+    expire_at(requests, hf_producer_node_from(requests->nodes.all.away), now_ns);
+    for (hf_node *at = requests->nodes.all.first; at != NULL; at = at->next)
+        expire_at(requests, hf_producer_node_from(at), now_ns);
 }
 
 /* ---- answers ---- */
@@ -310,7 +300,7 @@ static void pause_for(hf_requests *requests, const hf_batch *batch, hf_err err,
                       const hf_answer *answer)
 {
     if (!hf_err_is(err, HF_ERR_OF_CLUSTER))
-        hf_server_pause(batch->node->redis, err, answer->sent_ns);
+        hf_server_pause(batch->node->base.redis, err, answer->sent_ns);
     if (err != HF_DEADLINE)
         (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
 }
@@ -334,7 +324,7 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
         return;
     }
     if (hf_err_is(err, HF_ERR_OF_CLUSTER))
-        hf_producer_nodes_refused(batch->node, batch->target, err, answer);
+        hf_producer_nodes_refused(batch->node, batch->target, answer);
     if (batch->reported || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
         /* An earlier sending may have done it, and this answer does not say. */
         end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL, answer->detail);
@@ -383,12 +373,12 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *
     if (requests->wait_replicas_ms != 0)
         until_ns =
             earlier(until_ns, hf_boot_ns() + requests->wait_replicas_ms * HF_MS_NS);
-    batch->confirm = (hf_confirm){.life = hf_client_life(node->client),
+    batch->confirm = (hf_confirm){.life = hf_client_life(node->base.client),
                                   .wanted = requests->wait_replicas,
                                   .until_ns = until_ns,
                                   .cb = on_confirmed,
                                   .arg = batch};
-    hf_replicas_ask(node->replicas, &batch->confirm);
+    hf_replicas_ask(node->base.replicas, &batch->confirm);
 }
 
 /* The queue leaves its node: another one has to confirm it, after the same request. */
@@ -401,14 +391,14 @@ static void withdraw(void *owner, hf_target *target)
         next = batch->next;
         if (batch->target != target || batch->state != HF_REQUEST_CONFIRMING)
             continue;
-        hf_replicas_withdraw(node->replicas, &batch->confirm);
+        hf_replicas_withdraw(node->base.replicas, &batch->confirm);
         unanswered(requests, batch);
     }
 }
 
 static void note_time(hf_producer_node *node, int64_t now_ms, uint64_t sent_ns)
 {
-    (void)hf_server_sample(node->redis, now_ms, sent_ns);
+    (void)hf_server_sample(node->base.redis, now_ms, sent_ns);
     node->clock_known = true;
 }
 
@@ -421,7 +411,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err == HF_OK || err == HF_DEADLINE || err == HF_EXISTS)
         note_time(batch->node, got.now_ms, answer->sent_ns);
     if (err == HF_OK) {
-        hf_server_accepted(batch->node->redis);
+        hf_server_accepted(batch->node->base.redis);
         hf_producer_nodes_accepted(batch->target);
         batch->accepted_ms = got.repeated ? 0 : got.now_ms;
         executed(requests, batch, &got);
@@ -453,7 +443,7 @@ static int64_t not_after_of(const hf_producer_node *node, hf_batch *batch,
 {
     int64_t not_after = 0, now_ms = 0;
     if (node->clock_known) {
-        now_ms = hf_server_now(node->redis);
+        now_ms = hf_server_now(node->base.redis);
         not_after = now_ms + ms_between(now_ns, batch->deadline_ns);
     }
     if (!is_in_doubt(batch))
@@ -499,7 +489,7 @@ static bool send_batch(hf_requests *requests, hf_producer_node *node, hf_batch *
     size_t ms = REQUEST_MS + (node->bytes_in_flight + batch->charge) / BYTES_PER_MS +
                 (node->jobs_in_flight + batch->n) / JOBS_PER_MS;
     hf_enqueue_args args = args_of(requests, batch, now_ns);
-    hf_err err = hf_op_enqueue(node->client, &target->queue, &args, batch->items,
+    hf_err err = hf_op_enqueue(node->base.client, &target->queue, &args, batch->items,
                                batch->n, (uint32_t)ms, on_answer, batch);
     if (err == HF_OK) {
         if (!is_in_doubt(batch))
@@ -565,10 +555,10 @@ static void arm(hf_requests *requests, uint64_t due_ns, uint64_t now_ns)
 static void send_to(hf_requests *requests, hf_producer_node *node, uint64_t now_ns,
                     uint64_t *later_ns)
 {
-    bool may_send = !node->clock_asked && hf_client_ready(node->client);
-    if (hf_client_is_refused(node->client))
+    bool may_send = !node->clock_asked && hf_client_ready(node->base.client);
+    if (hf_client_is_refused(node->base.client))
         fail_unsent(requests, node);
-    while (may_send && now_ns >= node->redis->pause_until_ns &&
+    while (may_send && now_ns >= node->base.redis->pause_until_ns &&
            node->in_flight < WINDOW && node->bytes_in_flight < BYTES_IN_FLIGHT) {
         hf_batch *batch = next_batch(requests, node, now_ns, later_ns);
         if (batch == NULL)
@@ -588,13 +578,14 @@ static bool send_all(hf_requests *requests)
     uint64_t now_ns = hf_boot_ns(), later_ns = UINT64_MAX, pause_ns = UINT64_MAX;
     bool idle;
     hf_producer_nodes_route(nodes, now_ns);
-    for (hf_producer_node *node = nodes->first; node != NULL; node = node->next) {
+    for (hf_node *at = nodes->all.first; at != NULL; at = at->next) {
+        hf_producer_node *node = hf_producer_node_from(at);
         send_to(requests, node, now_ns, &later_ns);
-        if (now_ns < node->redis->pause_until_ns)
-            pause_ns = earlier(pause_ns, node->redis->pause_until_ns);
+        if (now_ns < node->base.redis->pause_until_ns)
+            pause_ns = earlier(pause_ns, node->base.redis->pause_until_ns);
     }
-    if (hf_producer_nodes_are_refused(nodes))
-        fail_unsent(requests, &nodes->away);
+    if (hf_nodes_are_refused(&nodes->all))
+        fail_unsent(requests, hf_producer_node_from(nodes->all.away));
     uint64_t next_ns = hf_submit_look(&requests->queue, &idle);
     requests->run->unsent = next_ns != UINT64_MAX;
     next_ns = earlier(next_ns, requests->next_deadline_ns);
@@ -688,7 +679,7 @@ static void forget(hf_requests *requests)
     hf_target *target = NULL;
     while (may_forget(requests) && requests->forgets < FORGETS_AT_ONCE &&
            (target = next_target(requests)) != NULL) {
-        hf_client *client = hf_producer_node_of(target)->client;
+        hf_client *client = hf_producer_node_of(target)->base.client;
         if (client != NULL && hf_op_forget(client, &target->queue, requests->id,
                                            on_forgotten, requests) == HF_OK)
             requests->forgets++;
@@ -716,7 +707,7 @@ static void flush(void *arg)
     const hf_requests *requests = arg;
     if (requests->stage != HF_REQUESTS_RUNS)
         return;
-    for (hf_producer_node *node = requests->nodes.first; node != NULL; node = node->next)
+    for (const hf_node *node = requests->nodes.all.first; node != NULL; node = node->next)
         hf_client_flush(node->client);
 }
 
@@ -731,7 +722,7 @@ const hf_run_hooks hf_requests_hooks = {submit, flush, expects};
 static void on_time(const hf_answer *answer, void *arg)
 {
     hf_producer_node *node = arg;
-    hf_requests *requests = node->nodes->owner;
+    hf_requests *requests = hf_producer_nodes_of(node)->owner;
     int64_t now_ms;
     node->clock_asked = false;
     if (hf_plain_time_read(answer, &now_ms) == HF_OK)
@@ -744,14 +735,14 @@ static void on_time(const hf_answer *answer, void *arg)
 static void on_ready(hf_requests *requests, hf_producer_node *node)
 {
     node->clock_known = false;
-    node->clock_asked = hf_plain_time(node->client, on_time, node) == HF_OK;
+    node->clock_asked = hf_plain_time(node->base.client, on_time, node) == HF_OK;
     if (&node->line == requests->nodes.registry.line)
         (void)hf_producer_nodes_register_all(&requests->nodes);
 }
 
 static void on_event(hf_producer_node *node, hf_err err)
 {
-    hf_requests *requests = node->nodes->owner;
+    hf_requests *requests = hf_producer_nodes_of(node)->owner;
     if (requests->stage != HF_REQUESTS_RUNS) {
         hf_run_loop_wake(requests->run);
         return;

@@ -14,6 +14,7 @@
 
 #include "producer/batch.h"
 #include "queue/shards.h"
+#include "redis/nodes.h"
 
 enum {
     HF_TARGETS_MAX = 65536, /* different queues in the life of one producer */
@@ -63,8 +64,7 @@ typedef struct hf_target {
     unsigned slot;
     size_t in_flight;              /* its requests; */
     struct hf_producer_node *flew; /* the node of the last one that was sent */
-    uint32_t refusals;             /* for its slot, in a row */
-    uint64_t rested_ns, rest_until_ns;
+    hf_rest rest;
 } hf_target;
 
 /* Numbers that are counted here and numbers that the caller gives would answer for each
