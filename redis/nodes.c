@@ -316,7 +316,7 @@ static void one_less(hf_nodes *nodes)
         nodes->on_closed(nodes->closed_arg);
 }
 
-static void on_part_closed(void *arg)
+void hf_node_closed(void *arg)
 {
     hf_node *node = arg;
     node->open--;
@@ -336,8 +336,8 @@ static void disconnect(hf_node *node)
     node->client = NULL;
     node->replicas = NULL;
     if (replicas != NULL)
-        hf_replicas_close(replicas, on_part_closed, node);
-    hf_client_close(client, on_part_closed, node);
+        hf_replicas_close(replicas, hf_node_closed, node);
+    hf_client_close(client, hf_node_closed, node);
 }
 
 static bool is_needed(const hf_node *node)

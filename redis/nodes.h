@@ -156,6 +156,10 @@ typedef struct hf_rest {
  * rest NULL, from any thread: the sender has times of its own. */
 bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer);
 
+/* For a handle of the user's own, for which on_open has counted `open` up: it is closed.
+ */
+void hf_node_closed(void *node);
+
 /* Why it is not ready; HF_OK: it is. */
 hf_err hf_node_status(const hf_node *node, char why[HF_DETAIL_SIZE]);
 

@@ -22,33 +22,6 @@
 #include "worker/run/run.h"
 #include "worker/worker.h"
 
-enum { RETRY_MS = 1000, ALL_SITES = 2 * HF_SITES_MAX };
-
-/* The watchdog's connection to one site. */
-typedef struct hf_site_leases {
-    hf_outage outage;
-    /* under note_lock: events of the connection for the loop to log */
-    hf_err err; /* the last failure; HF_OK: none */
-    bool is_back;
-    char detail[HF_DETAIL_SIZE];
-    hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
-    char confirm_detail[HF_DETAIL_SIZE];
-    bool unserved;    /* a renewal was refused: another node may have the queue */
-    bool leave, left; /* it has to be closed; it is, and the thread is done with it */
-    /* the watchdog's thread: */
-    hf_client *client;     /* owned; NULL: not opened yet, or it is being closed */
-    hf_replicas *replicas; /* owned; NULL: none were needed so far, or the same */
-    unsigned closing;      /* those of the two that are not closed yet */
-} hf_site_leases;
-
-/* The watchdog's thread. */
-typedef struct hf_leases {
-    hf_watchdog *watchdog;
-    unsigned closing; /* sites; then `closed` is called */
-    void (*closed)(void *arg);
-    void *closed_arg;
-} hf_leases;
-
 typedef struct renewal {
     hf_site *site;
     hf_renew_batch *batch;
@@ -85,7 +58,6 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     renewal *r = arg;
     hf_worker *w = r->site->worker;
-    hf_site_leases *watch = r->site->leases;
     if (hf_queues_slot(w, r->batch->group)->site != r->site)
         err = HF_UNSURE; /* the new site has to confirm it */
     for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
@@ -93,8 +65,9 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
             r->codes[i] = HF_UNCONFIRMED;
     if (err == HF_UNCONFIRMED) {
         pthread_mutex_lock(&w->note_lock);
-        watch->confirm_err = err;
-        snprintf(watch->confirm_detail, sizeof watch->confirm_detail, "%s", detail);
+        r->site->watch.confirm_err = err;
+        snprintf(r->site->watch.confirm_detail, sizeof r->site->watch.confirm_detail,
+                 "%s", detail);
         pthread_mutex_unlock(&w->note_lock);
         uv_async_send(&w->async);
     }
@@ -105,24 +78,20 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 static void confirm(renewal *r)
 {
     const hf_worker *w = r->site->worker;
-    const hf_site_leases *watch = r->site->leases;
     r->confirm =
-        (hf_confirm){.life = hf_client_life(watch->client),
-                     .wanted = w->opts.wait_replicas,
+        (hf_confirm){.wanted = w->opts.wait_replicas,
                      .until_ns = hf_boot_ns() + w->opts.wait_replicas_ms * HF_MS_NS,
                      .cb = on_confirmed,
                      .arg = r};
-    hf_replicas_ask(watch->replicas, &r->confirm);
+    hf_node_second_confirm(&r->site->base, &r->confirm);
 }
 
 /* It is renewed in a moment, where the queue is served by then. */
-static void note_unserved(hf_site *site, hf_err err, const char *words)
+static void note_unserved(hf_site *site)
 {
     hf_worker *w = site->worker;
-    if (err == HF_MOVED)
-        hf_cluster_moved(w->cluster, site->redis, words);
     pthread_mutex_lock(&w->note_lock);
-    site->leases->unserved = true;
+    site->watch.unserved = true;
     pthread_mutex_unlock(&w->note_lock);
     uv_async_send(&w->async);
 }
@@ -137,8 +106,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
     if (settled.now_ms != 0 &&
         hf_site_clock_sample(r->site, settled.now_ms, answer->sent_ns))
         uv_async_send(&r->site->worker->async);
-    if (hf_err_is(err, HF_ERR_OF_CLUSTER))
-        note_unserved(r->site, err, answer->detail);
+    if (hf_node_answered(&r->site->base, NULL, answer))
+        note_unserved(r->site);
     if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
@@ -146,29 +115,13 @@ static void on_renewed(const hf_answer *answer, void *arg)
     r->sent_ns = answer->sent_ns;
     if (err == HF_OK)
         count_margin(r);
-    if (err == HF_OK && r->site->leases->replicas != NULL) {
+    if (err == HF_OK && r->site->base.second.replicas != NULL) {
         confirm(r);
         return;
     }
     hf_watchdog_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL,
                        r->notes);
     free_renewal(r);
-}
-
-/* Whether the connection that waits for replicas is there, if any are wanted. */
-static bool has_replicas(hf_site *site)
-{
-    const hf_worker *w = site->worker;
-    hf_site_leases *watch = site->leases;
-    char mark[HF_KEY_SIZE];
-    if (w->opts.wait_replicas == 0 || watch->replicas != NULL)
-        return true;
-    hf_key_replicated(mark, w->ns);
-    if (hf_replicas_open(&watch->replicas, hf_client_loop(watch->client), site->redis,
-                         mark) != HF_OK)
-        return false;
-    hf_replicas_in_cluster(watch->replicas, w->cluster, w->ns);
-    return true;
 }
 
 /* NULL: out of memory. */
@@ -195,6 +148,7 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
     hf_worker *w = arg;
     hf_served *served = hf_queues_slot(w, batch->group);
     hf_site *site = served->site;
+    hf_client *client = site->base.second.client;
     hf_renew_item items[HF_VERDICTS_MAX];
     hf_run *runs[HF_VERDICTS_MAX];
     hf_notes_taken taken;
@@ -213,12 +167,13 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
                           .n_notes = taken.n_notes};
     renewal *r = new_renewal(site, batch, &taken);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
-    if (r != NULL && site->leases->client != NULL && has_replicas(site)) {
-        err = hf_op_renew(site->leases->client, &served->queue, &args, items, batch->n,
+    if (r != NULL && client != NULL &&
+        (w->opts.wait_replicas == 0 || hf_node_second_replicas(&site->base) == HF_OK)) {
+        err = hf_op_renew(client, &served->queue, &args, items, batch->n,
                           batch->timeout_ms, on_renewed, r);
     }
     if (err == HF_OK && batch->full)
-        hf_client_flush(site->leases->client);
+        hf_client_flush(client);
     hf_notes_taken_free(&taken);
     if (err != HF_OK) {
         free_renewal(r);
@@ -248,11 +203,10 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- the watchdog's connections, on its thread ---- */
 
-static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+void hf_leases_on_watch(hf_site *site, hf_err err, const char *detail)
 {
-    hf_site *site = arg;
     hf_worker *w = site->worker;
-    hf_site_leases *watch = site->leases;
+    const hf_client *client = site->base.second.client;
     uint64_t connected = 0;
     bool quiet = client != NULL && hf_client_was_idle(client);
     if (err == HF_OK)
@@ -260,141 +214,34 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     else
         atomic_compare_exchange_strong(&site->unwatched_ns, &connected, hf_boot_ns());
     pthread_mutex_lock(&w->note_lock);
-    watch->is_back = err == HF_OK;
+    site->watch.is_back = err == HF_OK;
     if (err != HF_OK && !quiet) {
-        watch->err = err;
-        snprintf(watch->detail, sizeof watch->detail, "%s", detail);
+        site->watch.err = err;
+        snprintf(site->watch.detail, sizeof site->watch.detail, "%s", detail);
     }
     pthread_mutex_unlock(&w->note_lock);
     uv_async_send(&w->async);
     if (err == HF_OK)
-        hf_watchdog_verify(w->leases->watchdog); /* the gap may have ended leases */
+        hf_watchdog_verify(w->watchdog); /* the gap may have ended leases */
 }
 
-static void on_closed(void *arg)
-{
-    hf_site *site = arg;
-    hf_worker *w = site->worker;
-    hf_leases *leases = w->leases;
-    if (--site->leases->closing > 0)
-        return;
-    pthread_mutex_lock(&w->note_lock);
-    site->leases->left = true; /* from here on it may be freed */
-    pthread_mutex_unlock(&w->note_lock);
-    uv_async_send(&w->async);
-    if (leases->closed != NULL && --leases->closing == 0)
-        leases->closed(leases->closed_arg);
-}
-
-/* It is not known whether requests that are under way were executed. */
-static void close_site(hf_site *site)
-{
-    hf_site_leases *watch = site->leases;
-    hf_client *client = watch->client;
-    hf_replicas *replicas = watch->replicas;
-    if (watch->closing > 0)
-        return;
-    watch->client = NULL;
-    watch->replicas = NULL;
-    watch->closing = client == NULL ? 1 : 2;
-    if (client != NULL)
-        hf_client_close(client, on_closed, site);
-    hf_replicas_close(replicas, on_closed, site);
-}
-
-static void open_site(hf_site *site, struct uv_loop_s *loop)
-{
-    hf_leases *leases = site->worker->leases;
-    char detail[HF_DETAIL_SIZE];
-    const hf_client_opts opts = {
-        .loop = loop, .redis = site->redis, .on_event = on_client, .arg = site};
-    hf_err err = hf_client_open(&site->leases->client, &opts, detail);
-    if (err == HF_OK)
-        return;
-    on_client(NULL, err, detail, site);
-    hf_watchdog_call(leases->watchdog, hf_boot_ns() + RETRY_MS * HF_MS_NS);
-}
-
-/* The sites that the thread is not done with. */
-static size_t all_sites(hf_worker *w, hf_site *out[ALL_SITES])
-{
-    size_t n = 0;
-    pthread_mutex_lock(&w->note_lock);
-    for (size_t i = 0; i < w->n_sites; i++)
-        out[n++] = w->sites[i];
-    for (hf_site *site = w->leaving; site != NULL && n < ALL_SITES; site = site->next)
-        if (!site->leases->left)
-            out[n++] = site;
-    pthread_mutex_unlock(&w->note_lock);
-    return n;
-}
-
-static bool has_to_leave(hf_site *site)
-{
-    pthread_mutex_lock(&site->worker->note_lock);
-    bool leave = site->leases->leave;
-    pthread_mutex_unlock(&site->worker->note_lock);
-    return leave;
-}
-
-/* Opens and closes connections, as the sites come and go. */
+/* The sites come and go. */
 static void on_call(hf_watchdog *watchdog, hf_client *none, struct uv_loop_s *loop,
                     void *arg)
 {
     hf_worker *w = arg;
-    hf_site *sites[ALL_SITES];
-    (void)none;
-    w->leases->watchdog = watchdog;
-    for (size_t i = 0, n = all_sites(w, sites); i < n; i++)
-        if (has_to_leave(sites[i]))
-            close_site(sites[i]);
-        else if (sites[i]->leases->client == NULL)
-            open_site(sites[i], loop);
+    (void)watchdog, (void)none;
+    hf_nodes_second_turn(&w->nodes, loop);
 }
 
 /* No thread but this one is left. */
 static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 {
     hf_worker *w = arg;
-    hf_leases *leases = w->leases;
-    hf_site *sites[ALL_SITES];
-    size_t n = all_sites(w, sites);
-    if (n == 0) {
-        closed(closed_arg);
-        return;
-    }
-    leases->closed = closed;
-    leases->closed_arg = closed_arg;
-    leases->closing = (unsigned)n;
-    for (size_t i = 0; i < n; i++)
-        close_site(sites[i]);
+    hf_nodes_second_close(&w->nodes, closed, closed_arg);
 }
 
 /* ---- for the other parts ---- */
-
-hf_err hf_leases_new(hf_worker *w)
-{
-    w->leases = calloc(1, sizeof *w->leases);
-    return w->leases == NULL ? HF_NOMEM : HF_OK;
-}
-
-void hf_leases_free(hf_worker *w)
-{
-    free(w->leases);
-    w->leases = NULL;
-}
-
-hf_err hf_leases_new_site(hf_site *site)
-{
-    site->leases = calloc(1, sizeof *site->leases);
-    return site->leases == NULL ? HF_NOMEM : HF_OK;
-}
-
-void hf_leases_free_site(hf_site *site)
-{
-    free(site->leases);
-    site->leases = NULL;
-}
 
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
@@ -408,57 +255,32 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
     };
     hf_err err = hf_watchdog_start(&w->watchdog, &opts, detail);
     if (err == HF_OK)
-        hf_leases_watch(w);
+        hf_watchdog_call(w->watchdog, hf_boot_ns());
     return err;
-}
-
-/* ---- on the loop ---- */
-
-void hf_leases_watch(hf_worker *w)
-{
-    hf_watchdog_call(w->watchdog, hf_boot_ns());
-}
-
-void hf_leases_leave(hf_site *site)
-{
-    hf_worker *w = site->worker;
-    pthread_mutex_lock(&w->note_lock);
-    site->leases->leave = true;
-    pthread_mutex_unlock(&w->note_lock);
-    hf_leases_watch(w);
-}
-
-bool hf_leases_has_left(hf_site *site)
-{
-    pthread_mutex_lock(&site->worker->note_lock);
-    bool left = site->leases->left;
-    pthread_mutex_unlock(&site->worker->note_lock);
-    return left;
 }
 
 /* If tries came faster than the loop turned, only the last one is logged. */
 void hf_leases_report(hf_site *site)
 {
     hf_worker *w = site->worker;
-    hf_site_leases *watch = site->leases;
     char detail[HF_DETAIL_SIZE], confirm_detail[HF_DETAIL_SIZE];
     pthread_mutex_lock(&w->note_lock);
-    hf_err err = watch->err;
-    bool is_back = watch->is_back;
-    hf_err confirm_err = watch->confirm_err;
-    memcpy(confirm_detail, watch->confirm_detail, sizeof confirm_detail);
-    watch->confirm_err = HF_OK;
-    memcpy(detail, watch->detail, sizeof detail);
-    watch->err = HF_OK;
-    watch->is_back = false;
-    bool unserved = watch->unserved;
-    watch->unserved = false;
+    hf_err err = site->watch.err;
+    bool is_back = site->watch.is_back;
+    hf_err confirm_err = site->watch.confirm_err;
+    memcpy(confirm_detail, site->watch.confirm_detail, sizeof confirm_detail);
+    site->watch.confirm_err = HF_OK;
+    memcpy(detail, site->watch.detail, sizeof detail);
+    site->watch.err = HF_OK;
+    site->watch.is_back = false;
+    bool unserved = site->watch.unserved;
+    site->watch.unserved = false;
     pthread_mutex_unlock(&w->note_lock);
     if (err != HF_OK)
-        hf_report_outage(w, &watch->outage, "the watchdog's connection is away", err,
+        hf_report_outage(w, &site->watch.outage, "the watchdog's connection is away", err,
                          detail);
     if (is_back)
-        watch->outage = (hf_outage){HF_OK, 0};
+        site->watch.outage = (hf_outage){HF_OK, 0};
     if (unserved || err != HF_OK)
         (void)hf_site_unserved(site, HF_UNSERVED, detail);
     if (confirm_err != HF_OK)

@@ -429,11 +429,8 @@ static const hf_site_hooks hooks = {
     .on_other_data = hf_check_other_data,
     .on_clock_back = on_clock_back,
     .on_unusable = refuse,
-    .new_watch = hf_leases_new_site,
-    .free_watch = hf_leases_free_site,
-    .watch = hf_leases_watch,
-    .leave = hf_leases_leave,
-    .has_left = hf_leases_has_left,
+    .on_watch = hf_leases_on_watch,
+    .is_needed = hf_routes_need,
 };
 
 /* ---- the start ---- */
@@ -544,8 +541,6 @@ static hf_err open_all(hf_worker *w)
         err = hf_runner_start(w, on_returned, on_returned_here);
     if (err == HF_OK)
         err = hf_leases_start(w, w->detail);
-    if (err == HF_OK)
-        err = hf_sites_connect(w);
     if (err == HF_OK)
         err = hf_wake_connect(w);
     return err;

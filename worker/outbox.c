@@ -392,7 +392,7 @@ static void on_settled(batch *b, const hf_settled *settled)
             hf_run_report(w, b->runs[i], "dead");
         }
     }
-    if (b->site->replicas == NULL || has_not_run(b)) {
+    if (b->site->base.replicas == NULL || has_not_run(b)) {
         settle(b);
         return;
     }

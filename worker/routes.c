@@ -12,9 +12,9 @@
 #include "worker/report.h"
 #include "worker/worker.h"
 
-static bool is_needed(const hf_worker *w, const hf_site *site)
+bool hf_routes_need(const hf_worker *w, const hf_site *site)
 {
-    if (site == w->registry || hf_client_in_flight(site->client) > 0)
+    if (site == w->registry)
         return true;
     for (size_t i = 0, n = hf_queues_slots(w); i < n; i++)
         if (hf_queues_slot(w, i)->site == site)
@@ -32,9 +32,10 @@ static void report_moved(const hf_served *served)
 
 static void route_queue(hf_served *served)
 {
-    hf_site *site = hf_sites_of_slot(served->worker, served->key_slot);
-    bool moved = served->site != served->worker->nowhere;
-    if (site == NULL || site == served->site)
+    const hf_site *nowhere = served->worker->nowhere;
+    hf_site *site = hf_sites_find(served->worker, served->key_slot);
+    bool moved = served->site != nowhere;
+    if (site == nowhere || site == served->site)
         return;
     hf_queue_move(served, site);
     if (moved)
@@ -45,8 +46,8 @@ static void route_registry(hf_worker *w)
 {
     char prefix[HF_KEY_SIZE];
     hf_key_registry(prefix, w->ns);
-    hf_site *site = hf_sites_of_slot(w, hf_slot(prefix, strlen(prefix)));
-    if (site == NULL || site == w->registry)
+    hf_site *site = hf_sites_find(w, hf_slot(prefix, strlen(prefix)));
+    if (site == w->nowhere || site == w->registry)
         return;
     w->registry = site;
     w->heartbeat_due = true;
@@ -68,5 +69,5 @@ void hf_routes_turn(hf_worker *w)
         w->reroute = false;
         route_all(w);
     }
-    hf_sites_reap(w, is_needed);
+    hf_nodes_tidy(&w->nodes);
 }

@@ -5,9 +5,11 @@
 #ifndef HF_WORKER_ROUTES_H
 #define HF_WORKER_ROUTES_H
 
-#include "worker/worker.h"
+#include "worker/node/site.h"
 
 /* Moves queues to other sites, and closes sites that none needs. */
 void hf_routes_turn(hf_worker *w);
+/* Whether a queue, or the registry, has this site. */
+bool hf_routes_need(const hf_worker *w, const hf_site *site);
 
 #endif

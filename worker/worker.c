@@ -14,7 +14,6 @@
 #include "base/structs.h"
 #include "worker/handler.h"
 #include "worker/heartbeat.h"
-#include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/outbox.h"
 #include "worker/past.h"
@@ -93,8 +92,6 @@ static hf_err open_parts(hf_worker *w, const hf_plan *plan)
     if (err == HF_OK)
         err = hf_runs_new(w);
     if (err == HF_OK)
-        err = hf_leases_new(w);
-    if (err == HF_OK)
         err = hf_heartbeat_new(w);
     if (err == HF_OK)
         err = hf_schedules_new(w);
@@ -109,7 +106,6 @@ static void close_parts(hf_worker *w)
     hf_runs_free(w);
     hf_wake_free(w);
     hf_queues_close(w);
-    hf_leases_free(w);
     hf_heartbeat_free(w);
     hf_schedules_free(w);
     hf_counters_free(w->counters);

@@ -20,8 +20,7 @@
 #include "holdfast/worker.h"
 #include "lock/watchdog/watchdog.h"
 #include "queue/ops.h"
-#include "redis/cluster.h"
-#include "redis/replicas.h"
+#include "redis/nodes.h"
 #include "worker/metrics/counters.h"
 #include "worker/metrics/health.h"
 #include "worker/plan.h"
@@ -89,22 +88,18 @@ struct hf_worker {
     struct hf_outbox *outbox;
     struct hf_past *past;
     struct hf_runs *runs;
-    struct hf_leases *leases;
     struct hf_heartbeat *heartbeat;
     struct hf_schedules *schedules;
 
     /* while it runs */
     uv_loop_t loop;
-    hf_cluster *cluster; /* owned; a plain URL has one, too. Read by the watchdog */
-    bool table_open;     /* the table of slots is not closed yet */
-    hf_site *sites[HF_SITES_MAX]; /* each Redis; owned. Under note_lock, and read by the
-                                     loop without */
+    hf_nodes nodes;      /* each begins an hf_site; the second thread is the watchdog's */
+    hf_cluster *cluster; /* that of the nodes; a plain URL is one as well */
+    hf_site *sites[HF_SITES_MAX]; /* the nodes that are not being left */
     size_t n_sites;
-    const hf_site_hooks *hooks; /* how the sites call the other parts */
-    hf_site *leaving;  /* sites that are being closed, by `next`; owned, and as above */
-    hf_site *nowhere;  /* the site of queues that no known node serves; owned, never
-                          connected */
-    hf_site *registry; /* for heartbeats and the names of queues; one of those above */
+    const hf_site_hooks *hooks; /* what the sites tell the other parts */
+    hf_site *nowhere;           /* of queues that no known node serves; never connected */
+    hf_site *registry; /* of heartbeats and the names of queues; one of those above */
     bool reroute;      /* queues may have other sites by now */
     hf_watchdog *watchdog;
     uv_async_t async;       /* handlers returned, notes, stop and quiet */

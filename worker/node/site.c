@@ -87,10 +87,7 @@ bool hf_site_unserved(hf_site *site, hf_err err, const char *detail)
         return false;
     if (w->phase == HF_ENDED)
         return true;
-    if (err == HF_MOVED)
-        hf_cluster_moved(w->cluster, site->redis, detail);
-    else
-        hf_cluster_doubt(w->cluster);
+    (void)hf_cluster_refused(w->cluster, site->redis, err, detail);
     w->reroute = true;
     return true;
 }
@@ -153,38 +150,16 @@ bool hf_site_time_has_come(const hf_site *site, int64_t at_ms)
 
 /* ---- its replicas ---- */
 
-static hf_err open_replicas(hf_site *site)
-{
-    hf_worker *w = site->worker;
-    char mark[HF_KEY_SIZE];
-    if (w->opts.wait_replicas == 0)
-        return HF_OK;
-    hf_key_replicated(mark, w->ns);
-    hf_err err = hf_replicas_open(&site->replicas, &w->loop, site->redis, mark);
-    if (err == HF_OK)
-        hf_replicas_in_cluster(site->replicas, w->cluster, w->ns);
-    else
-        (void)snprintf(w->detail, sizeof w->detail, "%s", hf_err_text(err));
-    return err;
-}
-
-static void close_replicas(hf_site *site)
-{
-    hf_replicas *replicas = site->replicas;
-    site->replicas = NULL;
-    hf_replicas_close(replicas, NULL, NULL);
-}
-
 void hf_site_confirm(hf_site *site, hf_confirm *confirm,
                      void (*cb)(void *arg, hf_err err, const char *detail), void *arg)
 {
     uint32_t ms = site->worker->opts.wait_replicas_ms;
-    *confirm = (hf_confirm){.life = hf_client_life(site->client),
-                            .wanted = site->worker->opts.wait_replicas,
+    *confirm = (hf_confirm){.wanted = site->worker->opts.wait_replicas,
                             .until_ns = hf_boot_ns() + ms * HF_MS_NS,
                             .cb = cb,
                             .arg = arg};
-    hf_replicas_ask(site->replicas, confirm);
+    hf_err err = hf_node_confirm(&site->base, confirm);
+    HF_ASSERT(err == HF_OK); /* it was connected with the site */
 }
 
 void hf_site_confirm_report(hf_site *site, hf_err err, const char *detail)
@@ -271,16 +246,16 @@ void hf_site_note_life(hf_site *site)
                    hf_cluster_is_plain(w->cluster) ? NULL : "node", site->redis->place);
 }
 
-static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+void hf_site_on_event(hf_node *base, hf_err err, const char *detail)
 {
-    hf_site *site = arg;
+    hf_site *site = HF_CONTAINER(base, hf_site, base);
+    const hf_client *client = base->client;
     hf_worker *w = site->worker;
     char unfit[HF_DETAIL_SIZE];
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
         w->hooks->on_other_data(site);
-        hf_cluster_doubt(w->cluster);
         bool replica = err == HF_READONLY && hf_cluster_is_plain(w->cluster);
         if (w->phase == HF_STARTING && (hf_client_is_refused(client) || replica)) {
             w->hooks->on_unusable(w, err, detail);
@@ -298,26 +273,4 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     if (err != HF_OK)
         hf_report_text(w, HF_LOG_ERROR, "this Redis cannot be used", "error", unfit);
     w->hooks->on_up(site);
-}
-
-/* ---- opening and closing ---- */
-
-hf_err hf_site_connect(hf_site *site, char detail[HF_DETAIL_SIZE])
-{
-    const hf_client_opts opts = {.loop = &site->worker->loop,
-                                 .redis = site->redis,
-                                 .on_event = on_client,
-                                 .arg = site};
-    hf_err err = hf_client_open(&site->client, &opts, detail);
-    if (err == HF_OK)
-        err = open_replicas(site);
-    return err;
-}
-
-void hf_site_disconnect(hf_site *site)
-{
-    hf_client *client = site->client;
-    site->client = NULL;
-    close_replicas(site);
-    hf_client_close(client, NULL, NULL);
 }

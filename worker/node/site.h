@@ -9,13 +9,11 @@
 #include "worker/worker.h"
 
 struct hf_site {
+    hf_node base;
     hf_worker *worker;
-    hf_site *next;                 /* among those that are being closed */
-    bool timer_closed;             /* then */
-    hf_server *redis;              /* owned */
-    hf_client *client;             /* claims, verdicts and checks; owned */
-    hf_replicas *replicas;         /* owned; NULL: none are waited for */
-    struct hf_site_leases *leases; /* the watchdog's connection (leases.c); owned */
+    hf_server *redis;  /* that of base */
+    hf_client *client; /* that of base, for claims, verdicts and checks; NULL: it is being
+                          left */
     uv_timer_t pause_timer;
     _Atomic uint64_t unwatched_ns; /* since then the watchdog has no connection to it; 0:
                                       it has one, or has not tried yet. Written by the
@@ -31,6 +29,17 @@ struct hf_site {
     hf_outage outage;           /* of the connection for claims and verdicts */
     hf_outage unguarded;        /* too few replicas have confirmed */
     _Atomic int64_t stepped_ms; /* its clock was set by so much: to be logged */
+
+    struct { /* the watchdog's connection: leases.c */
+        hf_outage outage;
+        /* under note_lock: its events, for the loop to log */
+        hf_err err; /* the last failure; HF_OK: none */
+        bool is_back;
+        char detail[HF_DETAIL_SIZE];
+        hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
+        char confirm_detail[HF_DETAIL_SIZE];
+        bool unserved; /* a renewal was refused: another node may have the queue */
+    } watch;
 };
 
 /* What a site tells the parts that use it. Called from the loop's thread, never when the
@@ -44,14 +53,10 @@ struct hf_site_hooks {
     void (*on_clock_back)(hf_site *site);
     /* This Redis cannot be used, and the worker has not started: it ends. */
     void (*on_unusable)(hf_worker *w, hf_err err, const char *detail);
-    /* A new site gets what the watchdog needs; it is freed with free_watch. */
-    hf_err (*new_watch)(hf_site *site);
-    void (*free_watch)(hf_site *site);
-    /* The watchdog connects to the sites that are new. */
-    void (*watch)(hf_worker *w);
-    /* The watchdog leaves the site; the second one tells whether it has left. */
-    void (*leave)(hf_site *site);
-    bool (*has_left)(hf_site *site);
+    /* On the watchdog's thread: its connection came or went, or could not be made. */
+    void (*on_watch)(hf_site *site, hf_err err, const char *detail);
+    /* Whether a queue, or the registry, is there. */
+    bool (*is_needed)(const hf_worker *w, const hf_site *site);
 };
 
 bool hf_site_ready(const hf_site *site);   /* it is connected */
@@ -60,8 +65,8 @@ bool hf_site_can_ask(const hf_site *site); /* a request can be made now */
  * reconnect. */
 bool hf_site_watched(const hf_site *site);
 bool hf_site_serves(const hf_site *site); /* its jobs may be claimed */
-HF_MUSTCHECK hf_err hf_site_connect(hf_site *site, char detail[HF_DETAIL_SIZE]);
-void hf_site_disconnect(hf_site *site);
+/* Of its connection for claims and verdicts: a part of hf_nodes_hooks. */
+void hf_site_on_event(hf_node *base, hf_err err, const char *detail);
 
 /* It said "not now": verdicts and claims wait. */
 void hf_site_pause(hf_site *site, hf_err err);

@@ -2,120 +2,60 @@
  * was answered. */
 #include "worker/node/sites.h"
 
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "redis/err.h"
 #include "worker/node/site.h"
 #include "worker/worker.h"
 
+static hf_site *site_of(hf_node *base)
+{
+    return HF_CONTAINER(base, hf_site, base);
+}
+
 /* ---- sites come and go ---- */
 
-static void free_site(hf_site *site)
+static hf_err on_open(hf_node *base)
 {
-    if (site == NULL)
-        return;
-    site->worker->hooks->free_watch(site);
-    hf_server_close(site->redis);
-    free(site);
-}
-
-/* Takes the server over, also if it fails. */
-static hf_site *new_site(hf_worker *w, hf_server *server)
-{
-    hf_site *site = calloc(1, sizeof *site);
-    if (site != NULL)
-        site->worker = w;
-    if (site == NULL || w->hooks->new_watch(site) != HF_OK) {
-        hf_server_close(server);
-        free(site);
-        return NULL;
-    }
-    site->redis = server;
-    return site;
-}
-
-/* The same. NULL: no memory, or no place. */
-static hf_site *add_site(hf_worker *w, hf_server *server)
-{
-    hf_site *site = new_site(w, server);
-    if (site == NULL || w->n_sites == HF_SITES_MAX) {
-        free_site(site);
-        return NULL;
-    }
+    hf_site *site = site_of(base);
+    hf_worker *w = base->nodes->opts.owner;
+    if (w->n_sites == HF_SITES_MAX)
+        return HF_FULL;
+    hf_err err = w->opts.wait_replicas > 0 ? hf_node_replicas(base) : HF_OK;
+    if (err != HF_OK)
+        return err;
+    site->worker = w;
+    site->redis = base->redis;
+    site->client = base->client;
     uv_timer_init(&w->loop, &site->pause_timer);
     site->pause_timer.data = site;
-    pthread_mutex_lock(&w->note_lock);
+    base->open++;
     w->sites[w->n_sites++] = site;
-    pthread_mutex_unlock(&w->note_lock);
-    return site;
+    return HF_OK;
 }
 
 static void on_timer_closed(uv_handle_t *timer)
 {
     hf_site *site = timer->data;
-    site->timer_closed = true;
+    hf_node_closed(&site->base);
 }
 
-static void close_timer(hf_site *site)
+static void on_leave(hf_node *base)
 {
-    uv_handle_t *timer = (uv_handle_t *)&site->pause_timer;
-    if (!uv_is_closing(timer))
-        uv_close(timer, on_timer_closed);
-}
-
-/* It is freed when its timer and the watchdog's connection are closed. */
-static void leave_site(hf_worker *w, size_t i)
-{
-    hf_site *site = w->sites[i];
-    pthread_mutex_lock(&w->note_lock);
+    hf_site *site = site_of(base);
+    hf_worker *w = site->worker;
+    size_t i = 0;
+    while (w->sites[i] != site)
+        i++;
     w->sites[i] = w->sites[--w->n_sites];
-    site->next = w->leaving;
-    w->leaving = site;
-    pthread_mutex_unlock(&w->note_lock);
-    hf_site_disconnect(site);
-    close_timer(site);
-    w->hooks->leave(site);
-}
-
-/* ---- which site ---- */
-
-/* NULL: the table does not tell, or there is no memory. */
-hf_site *hf_sites_of_slot(hf_worker *w, unsigned key_slot)
-{
-    char detail[HF_DETAIL_SIZE];
-    hf_server *server = hf_cluster_server(w->cluster, key_slot);
-    if (server == NULL)
-        return NULL;
-    for (size_t i = 0; i < w->n_sites; i++)
-        if (w->sites[i]->redis == server) {
-            hf_server_close(server);
-            return w->sites[i];
-        }
-    hf_site *site = add_site(w, server);
-    if (site == NULL)
-        return NULL;
-    if (hf_site_connect(site, detail) != HF_OK) {
-        leave_site(w, w->n_sites - 1);
-        return NULL;
-    }
-    w->hooks->watch(w);
-    return site;
-}
-
-hf_site *hf_sites_find(hf_worker *w, unsigned key_slot)
-{
-    if (hf_cluster_is_plain(w->cluster))
-        return w->sites[0];
-    hf_site *site = hf_sites_of_slot(w, key_slot);
-    return site == NULL ? w->nowhere : site;
+    site->client = NULL;
+    uv_close((uv_handle_t *)&site->pause_timer, on_timer_closed);
 }
 
 /* The table has changed, or why the nodes do not tell it. At the start a reason that
  * waiting does not change ends the worker. */
-static void on_change(void *arg)
+static void on_change(void *owner)
 {
-    hf_worker *w = arg;
+    hf_worker *w = owner;
     char why[HF_DETAIL_SIZE];
     hf_err err = hf_cluster_status(w->cluster, why);
     if (w->phase == HF_STARTING && hf_err_is(err, HF_ERR_LASTS)) {
@@ -125,63 +65,48 @@ static void on_change(void *arg)
     w->reroute = w->turn_due = true;
 }
 
-/* ---- the start and the end ---- */
-
-static hf_err open_nowhere(hf_worker *w)
+static bool needs(void *owner, const hf_node *base)
 {
-    hf_server *server;
-    hf_err err = hf_server_open_any(&server, &w->server, w->detail);
-    if (err != HF_OK)
-        return err;
-    w->nowhere = w->registry = new_site(w, server);
-    return w->nowhere == NULL ? HF_NOMEM : HF_OK;
+    const hf_worker *w = owner;
+    return w->hooks->is_needed(w, HF_CONTAINER(base, hf_site, base));
 }
 
-hf_err hf_sites_open(hf_worker *w)
+/* ---- the watchdog ---- */
+
+/* Before it runs it is told all when it starts. */
+static void call_watchdog(void *owner, uint64_t when_ns)
 {
-    hf_err err = hf_cluster_open(&w->cluster, &w->server, w->detail);
-    if (err != HF_OK)
-        return err;
-    w->table_open = true;
-    (void)hf_cluster_share(w->cluster); /* for the watchdog */
-    if (!hf_cluster_is_plain(w->cluster))
-        err = open_nowhere(w);
-    else if ((w->registry = add_site(w, hf_cluster_server(w->cluster, 0))) == NULL)
-        err = HF_NOMEM;
-    return err;
+    const hf_worker *w = owner;
+    if (w->watchdog != NULL)
+        hf_watchdog_call(w->watchdog, when_ns);
 }
 
-hf_err hf_sites_connect(hf_worker *w)
+static void wake(void *owner)
 {
-    if (!hf_cluster_is_plain(w->cluster))
-        return hf_cluster_watch(w->cluster, &w->loop, on_change, w);
-    return hf_site_connect(w->sites[0], w->detail);
+    hf_worker *w = owner;
+    uv_async_send(&w->async);
 }
 
-void hf_sites_close(hf_worker *w)
+static void on_watch(hf_node *base, hf_err err, const char *detail)
 {
-    bool open = w->table_open;
-    w->table_open = false;
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_site_disconnect(w->sites[i]);
-        close_timer(w->sites[i]);
-    }
-    if (open)
-        hf_cluster_close(w->cluster, NULL, NULL);
+    hf_site *site = site_of(base);
+    site->worker->hooks->on_watch(site, err, detail);
 }
 
-void hf_sites_free(hf_worker *w)
+static const hf_nodes_hooks hooks = {.on_open = on_open,
+                                     .on_event = hf_site_on_event,
+                                     .on_change = on_change,
+                                     .needs = needs,
+                                     .on_leave = on_leave,
+                                     .call_second = call_watchdog,
+                                     .wake = wake,
+                                     .on_second = on_watch};
+
+/* ---- which site ---- */
+
+hf_site *hf_sites_find(hf_worker *w, unsigned key_slot)
 {
-    for (size_t i = 0; i < w->n_sites; i++)
-        free_site(w->sites[i]);
-    w->n_sites = 0;
-    for (hf_site *site; (site = w->leaving) != NULL;) {
-        w->leaving = site->next;
-        free_site(site);
-    }
-    free_site(w->nowhere);
-    w->nowhere = NULL;
-    hf_cluster_unshare(w->cluster);
+    return site_of(hf_nodes_find(&w->nodes, key_slot));
 }
 
 bool hf_sites_ready(const hf_worker *w)
@@ -192,25 +117,43 @@ bool hf_sites_ready(const hf_worker *w)
     return false;
 }
 
-static void reap(hf_worker *w)
+/* ---- the start and the end ---- */
+
+/* Its server is never asked: its time is not known. */
+static hf_err make_nowhere(hf_worker *w)
 {
-    for (hf_site **at = &w->leaving; *at != NULL;) {
-        hf_site *site = *at;
-        if (!site->timer_closed || !w->hooks->has_left(site)) {
-            at = &site->next;
-            continue;
-        }
-        pthread_mutex_lock(&w->note_lock);
-        *at = site->next;
-        pthread_mutex_unlock(&w->note_lock);
-        free_site(site);
-    }
+    hf_site *site = site_of(w->nodes.away);
+    hf_err err = hf_server_open_any(&site->base.redis, &w->server, w->detail);
+    if (err != HF_OK)
+        return err;
+    site->worker = w;
+    site->redis = site->base.redis;
+    w->nowhere = site;
+    return HF_OK;
 }
 
-void hf_sites_reap(hf_worker *w, bool (*is_needed)(const hf_worker *w, const hf_site *s))
+hf_err hf_sites_open(hf_worker *w)
 {
-    for (size_t i = w->n_sites; i-- > 0;)
-        if (!is_needed(w, w->sites[i]))
-            leave_site(w, i);
-    reap(w);
+    const hf_nodes_opts opts = {
+        .node_size = sizeof(hf_site), .ns = w->ns, .hooks = &hooks, .owner = w};
+    hf_err err = hf_nodes_open(&w->nodes, &w->server, &opts, w->detail);
+    if (err != HF_OK)
+        return err;
+    w->cluster = w->nodes.cluster;
+    if (!hf_cluster_is_plain(w->cluster))
+        err = make_nowhere(w);
+    if (err == HF_OK)
+        err = hf_nodes_start(&w->nodes, &w->loop, w->detail);
+    w->registry = site_of(w->nodes.home);
+    return err;
+}
+
+void hf_sites_close(hf_worker *w)
+{
+    hf_nodes_close(&w->nodes, NULL, NULL);
+}
+
+void hf_sites_free(hf_worker *w)
+{
+    hf_nodes_free(&w->nodes);
 }

@@ -137,7 +137,7 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
     bool renew_first =
         hf_boot_ns() - sent_ns > half_ns; /* which waits for replicas too */
     const hf_site *site = served->claim.site;
-    bool confirm = site->replicas != NULL && !renew_first && hf_site_serves(site);
+    bool confirm = site->base.replicas != NULL && !renew_first && hf_site_serves(site);
     for (size_t i = 0; i < claimed->n && n < HF_CLAIM_MAX; i++) {
         hf_claimed_job job;
         hf_claimed_at(claimed, i, &job);
