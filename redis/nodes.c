@@ -23,6 +23,15 @@ static bool has_second(const hf_nodes *nodes)
 
 /* ---- one of them ---- */
 
+void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err)
+{
+    const bool at_once = err == HF_MOVED && rest->refusals == 0;
+    rest->refusals++;
+    int64_t ms = at_once ? 0 : hf_backoff_ms(&rests, rest->refusals, &node->redis->rng);
+    rest->began_ns = hf_boot_ns();
+    rest->until_ns = rest->began_ns + (uint64_t)ms * HF_MS_NS;
+}
+
 bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer)
 {
     bool elsewhere = hf_cluster_refused(node->nodes->cluster, node->redis, answer->err,
@@ -33,13 +42,8 @@ bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer)
         rest->refusals = answer->err == HF_UNSURE ? rest->refusals : 0;
         return false;
     }
-    if (answer->sent_ns < rest->began_ns)
-        return true;
-    const bool at_once = answer->err == HF_MOVED && rest->refusals == 0;
-    rest->refusals++;
-    int64_t ms = at_once ? 0 : hf_backoff_ms(&rests, rest->refusals, &node->redis->rng);
-    rest->began_ns = hf_boot_ns();
-    rest->until_ns = rest->began_ns + (uint64_t)ms * HF_MS_NS;
+    if (answer->sent_ns >= rest->began_ns)
+        hf_node_rest(node, rest, answer->err);
     return true;
 }
 

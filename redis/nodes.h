@@ -155,6 +155,8 @@ typedef struct hf_rest {
  * node may have its slot: the sender looks for it at rest->until_ns, which may be now.
  * rest NULL, from any thread: the sender has times of its own. */
 bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer);
+/* A part of it: how long the sender rests after this refusal. */
+void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err);
 
 /* For a handle of the user's own, for which on_open has counted `open` up: it is closed.
  */

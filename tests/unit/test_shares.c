@@ -344,6 +344,10 @@ bool hf_site_unserved(hf_site *at, hf_err err, const char *detail)
     return moved_at != NULL;
 }
 
+void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err)
+{
+}
+
 bool hf_shards_learn(hf_served *served, const char *words)
 {
     return false;

@@ -95,12 +95,16 @@ static void report_fault(const hf_served *served, const char *what, const char *
     hf_report(served->worker, HF_LOG_WARN, what, fields, n);
 }
 
-/* Nodes may send a request to each other: only the first answer of that kind is followed
- * at once. */
-static bool is_unserved(hf_served *served, hf_err err, const char *detail)
+/* False: it goes on at once. */
+static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char *detail)
 {
-    if (err == HF_MOVED && served->backoff.moves++ == 0)
+    hf_rest *rest = &served->backoff.rest;
+    if (served->backoff.until_ns == 0) /* else several requests were under way */
+        hf_node_rest(&site->base, rest, err);
+    if (rest->until_ns <= hf_boot_ns())
         return false;
+    if (served->backoff.until_ns < rest->until_ns)
+        served->backoff.until_ns = rest->until_ns;
     if (served->backoff.refused != HF_UNSERVED)
         report_fault(served, "no node serves a queue at the moment", detail);
     served->backoff.refused = HF_UNSERVED;
@@ -110,7 +114,7 @@ static bool is_unserved(hf_served *served, hf_err err, const char *detail)
 bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail)
 {
     if (hf_site_unserved(site, err, detail))
-        return is_unserved(served, err, detail);
+        return is_unserved(served, site, err, detail);
     if (!hf_err_is(err, HF_ERR_OF_QUEUE) || hf_server_now(site->redis) == 0) {
         hf_site_refused(site, err, detail);
         return false;
@@ -140,7 +144,7 @@ static void note_answer(hf_served *served)
     asked->refused = served->backoff.refused = HF_OK;
     hf_server_accepted(asked->redis);
     served->backoff.ms = 0;
-    served->backoff.moves = 0;
+    served->backoff.rest.refusals = 0;
     if (served->bundle->blocked && !hf_queue_is(served, HF_Q_GONE) &&
         !hf_queue_is_waited_for(served))
         served->bundle->wait_stale = true;

@@ -92,7 +92,7 @@ struct hf_served {
         uint64_t until_ns; /* no request before this time; 0: no backoff */
         uint32_t ms;       /* the last backoff; 0: a request was answered since */
         hf_err refused;    /* the reason that was logged last */
-        uint32_t moves;    /* how many nodes in a row did not have it */
+        hf_rest rest;      /* nodes did not have it */
     } backoff;
 };
 
