@@ -112,8 +112,9 @@ static bool take_number(hf_query *ask, const char *name, int64_t min, int64_t ma
 {
     if (hf_ask_integer(ask, name, min, max, otherwise, out))
         return true;
-    (void)hf_ask_refuse(ask, 400, "invalid", "%s: expected a whole number from %lld on",
-                        name, (long long)min);
+    (void)hf_ask_refuse(ask, 400, "invalid",
+                        "%s: expected a whole number from %lld to %lld", name,
+                        (long long)min, (long long)max);
     return false;
 }
 
