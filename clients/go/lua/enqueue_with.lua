@@ -54,7 +54,7 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
   local RESERVED = {
     { 'attempts', 'max_attempts is the limit' }, { 'start_by', 'start_within is the option' },
     { 'reason' }, { 'history' }, { 'error' }, { 'failed' }, { 'refused' }, { 'unhandled' }, { 'died' },
-    { 'cron' }, { 'scheduled' }, { 'alone' },
+    { 'cron' }, { 'scheduled' }, { 'alone' }, { 'failed_fence' },
   }
   local function reserved_field(head)
     for _, field in ipairs(RESERVED) do
