@@ -82,7 +82,7 @@ static void add_present(json_t *list, const hf_reader *r, const hf_job_info *job
 {
     hf_job_info copy = *job;
     const hf_job_why why = {HF_JOB_WHY_INIT, .job = &copy, .now_ms = hf_reader_now_ms(r)};
-    if (job->state == HF_STATE_RUNNING) {
+    if (job->state == HF_STATE_RUNNING && job->fence != 0) { /* 0: its lease is over */
         add(list, &(known_run){.run = job->attempts + job->crashes + 1,
                                .attempt = job->attempts + 1,
                                .worker = job->holder,
