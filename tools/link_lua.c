@@ -373,11 +373,9 @@ static void add_modules(const char *folder, const char *lib, bool shared)
 
 static void check_modules(void)
 {
-    const chunk *last = NULL;
     for (size_t i = 0; i < n_items; i++) {
-        if (items[i].from != last) {
-            last = items[i].from;
-            check_names(last);
+        if (i == 0 || items[i].from != items[i - 1].from) {
+            check_names(items[i].from);
         }
         find_needs(i);
     }

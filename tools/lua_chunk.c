@@ -115,8 +115,7 @@ static void add_line(chunk *c, size_t indent, const char *text, const char *file
 {
     size_t n = strlen(text);
     char *whole = get(indent + n + 1);
-    memset(whole, ' ', n > 0 ? indent : 0);
-    memcpy(whole + (n > 0 ? indent : 0), text, n);
+    snprintf(whole, indent + n + 1, "%*s%s", n > 0 ? (int)indent : 0, "", text);
     c->lines = grown(c->lines, c->n_lines, sizeof *c->lines);
     c->lines[c->n_lines++] = (line){whole, file, number};
 }
