@@ -80,6 +80,65 @@ if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or n
   end
   free = free_places(m, max - n, ARGV[8] - n)
 end
+
+-- Takes the first k of a set out of it. Returns when they all were due, or also when each was.
+local function take_out(set, ids, k)
+  if k == 1 then
+    return call('ZPOPMIN', set)[2]
+  end
+  local at, each = call('ZSCORE', set, ids[1]), nil -- mostly that of them all
+  local together = call('ZCOUNT', set, at, at)
+  if together < k then
+    each = dues_of(set, ids, k, at, together)
+  end
+  call('ZREMRANGEBYRANK', set, '0', k - 1)
+  return at, each
+end
+
+-- Locks the first k. Returns the places of those that are locked elsewhere, or have no record; nil: there is none.
+local function lock_each(ids, found, k)
+  local odd
+  for i = 1, k do
+    local record = found[i]
+    if record and call('SET', LOCK .. ids[i], token, 'NX', 'PXAT', lease_end) then
+      bytes = bytes + #record
+    else
+      odd = odd or {}
+      odd[i] = true
+    end
+  end
+  return odd
+end
+
+-- Adds the first k, but for the odd ones, to those that are taken, and to `running`.
+local function add(ids, found, k, at, each, odd)
+  local before = n
+  if n == 0 and not odd then
+    taken, records, dues, due, n = ids, found, each, at, k
+  else -- to those that are there already, or with gaps
+    dues = dues or {}
+    for i = 1, n do
+      dues[i] = dues[i] or due
+    end
+    for i = 1, k do
+      if not (odd and odd[i]) then
+        n = n + 1
+        taken[n], records[n], dues[n] = ids[i], found[i], each and each[i] or at
+      end
+    end
+  end
+  if n == 1 and before == 0 then
+    call('ZADD', RUNNING, lease_end, taken[1])
+  elseif n > before then -- the last one first: among equal scores a place is looked for from there
+    local running = {}
+    for i = n, before + 1, -1 do
+      local j = 2 * (n - i) + 1
+      running[j], running[j + 1] = lease_end, taken[i]
+    end
+    call('ZADD', RUNNING, unpack(running))
+  end
+end
+
 -- 3. Take due jobs, in order; again, if locks were held elsewhere.
 local levelled, plan, beyond, turn = uses and string.find(uses, 'l', 1, true), nil, nil, nil
 local missing
@@ -108,63 +167,16 @@ for _ = 1, paused and 0 or 10 do
   if got == 0 then
     break
   end
-  -- Take them out of their set, each with the time at which it was due.
   local found = call('HMGET', JOBS, unpack(ids, 1, got))
-  local scores, odd, before, score = nil, nil, n, nil
-  if got == 1 then
-    score = call('ZPOPMIN', set)[2]
-  else
-    score = call('ZSCORE', set, ids[1]) -- mostly that of them all
-    local together = call('ZCOUNT', set, score, score)
-    if together < got then
-      scores = dues_of(set, ids, got, score, together)
-    end
-    call('ZREMRANGEBYRANK', set, '0', got - 1)
-  end
-  -- Lock each.
-  for k = 1, got do
-    local id, record = ids[k], found[k]
-    if record and call('SET', LOCK .. id, token, 'NX', 'PXAT', lease_end) then
-      bytes = bytes + #record
+  local due_at, dues_at = take_out(set, ids, got)
+  local odd = lock_each(ids, found, got)
+  add(ids, found, got, due_at, dues_at, odd)
+  for k in pairs(odd or {}) do -- where they belong
+    if found[k] then
+      wait_for_lock(set, ids[k], lease)
     else
-      odd = odd or {}
-      odd[k] = true
-    end
-  end
-  -- Add them to those that are taken, and to `running`.
-  if n == 0 and not odd then
-    taken, records, dues, due, n = ids, found, scores, score, got
-  else -- to those that are there already, or with gaps
-    dues = dues or {}
-    for k = 1, n do
-      dues[k] = dues[k] or due
-    end
-    for k = 1, got do
-      if not (odd and odd[k]) then
-        n = n + 1
-        taken[n], records[n], dues[n] = ids[k], found[k], scores and scores[k] or score
-      end
-    end
-  end
-  if n == 1 and before == 0 then
-    call('ZADD', RUNNING, lease_end, taken[1])
-  elseif n > before then -- the last one first: among equal scores a place is looked for from there
-    local running = {}
-    for k = n, before + 1, -1 do
-      local i = 2 * (n - k) + 1
-      running[i], running[i + 1] = lease_end, taken[k]
-    end
-    call('ZADD', RUNNING, unpack(running))
-  end
-  -- Put the others where they belong.
-  if odd then
-    for k in pairs(odd) do
-      if found[k] then
-        wait_for_lock(set, ids[k], lease)
-      else
-        missing = missing or {}
-        missing[#missing + 1] = ids[k]
-      end
+      missing = missing or {}
+      missing[#missing + 1] = ids[k]
     end
   end
 end
