@@ -531,19 +531,49 @@ static void the_machines_that_are_remembered_have_a_maximum(void **state)
     assert_int_equal(remembered(), 2); /* and the one that has shown nothing */
 }
 
+/* What is shown of the last reading: at this time by the boot clock, and so old by
+ * Redis's. */
+static const char *reading_of(uint64_t boot_ms, int64_t old_ms)
+{
+    static char shown[HF_READING_SIZE];
+    (void)snprintf(shown, sizeof shown, "%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRId64,
+                   fixture.read.number, fixture.read.clock_ms, boot_ms,
+                   fixture.now_ms - old_ms);
+    return shown;
+}
+
 static void each_length_of_a_lease_is_judged_by_itself(void **state)
 {
     (void)state;
-    char late[HF_READING_SIZE];
     run_for("one", LEASE_MS);
     check(); /* of a worker with a short lease */
     const char *shown = reading(0, 0, LEASE_MS);
     assert_false(is_over_for("m", shown, SHORT_MS + 1));
     assert_false(is_over_for("m", "", LEASE_MS)); /* a late one of the short ones, too */
-    (void)snprintf(late, sizeof late, "%" PRIu64 ":%" PRIu64 ":%d:%" PRId64,
-                   fixture.read.number, fixture.read.clock_ms, BOOT_MS + LEASE_MS,
-                   fixture.now_ms - SHORT_MS);
-    assert_true(is_over_for("m", late, LEASE_MS + SHORT_MS));
+    assert_true(
+        is_over_for("m", reading_of(BOOT_MS + LEASE_MS, SHORT_MS), LEASE_MS + SHORT_MS));
+}
+
+/* The holder of a long lease renews: for it alone they would prove nothing any more. */
+static void old_readings_stay_for_a_shorter_lease_that_comes(void **state)
+{
+    (void)state;
+    enum { THIRD_MS = LEASE_MS / 3 };
+    const char *shown = "";
+    run_for("long", LEASE_MS);
+    check(); /* of a worker with a short lease */
+    for (int i = 0; i < 3; i++) {
+        uint64_t boot_ms = BOOT_MS + i * THIRD_MS;
+        assert_int_equal(hf_queue_fixture_read(&fixture, "m", boot_ms, shown), HF_OK);
+        shown = reading_of(boot_ms, (3 - i) * THIRD_MS);
+        assert_int_equal(hf_queue_fixture_renew(&fixture, "dead", "long", NULL, LEASE_MS),
+                         HF_OK);
+    }
+    run_for("one", SHORT_MS);
+    assert_false(is_over_for("m", shown, 2 * THIRD_MS + SHORT_MS));
+    shown = reading_of(BOOT_MS + 2 * THIRD_MS + SHORT_MS, THIRD_MS);
+    assert_true(is_over_for("m", shown, LEASE_MS + SHORT_MS));
+    assert_true(score_of("long") > 0);
 }
 
 /* At the end of all times no lease could begin any more, and each read would go on for
@@ -833,6 +863,7 @@ int main(void)
         TEST(a_length_counts_though_the_list_was_lost),
         TEST(the_machines_that_are_remembered_have_a_maximum),
         TEST(each_length_of_a_lease_is_judged_by_itself),
+        TEST(old_readings_stay_for_a_shorter_lease_that_comes),
         TEST(a_clock_that_was_lost_is_another_one),
         TEST(no_lease_starts_before_the_clock_of_its_queue),
         TEST(the_clock_goes_on_while_redis_is_behind),

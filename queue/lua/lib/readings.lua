@@ -79,9 +79,10 @@ local function read_clock(machine, boot, shown)
     lengths[i] = length + 0
     shortest, longest = math.min(shortest, length + 0), math.max(longest, length + 0)
   end
+  -- A lease that begins next may be a short one, which needs older readings than those that run.
   local is_new = add_reading(all, shown, function(of)
     return of == number + 0
-  end, clock, shortest, ends_at - longest)
+  end, clock, shortest, math.min(ends_at, clock + shortest) - longest)
   local before = judged_until(lengths, all, boot)
   local over = before and ends_at < before and end_leases(before) or 0
   if over > 0 then
