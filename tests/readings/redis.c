@@ -194,6 +194,20 @@ static void judge_queue(rd_scripts *scripts, rd_redis *redis, rd_message *m,
     }
 }
 
+/* Readings before this prove nothing of leases that run, or begin next, whatever their
+ * lengths. */
+static int64_t needless_in_queue(const rd_redis *redis)
+{
+    const rd_line *line = &redis->lines[0];
+    int64_t end = line->clock.now + rd_shortest(&redis->lengths);
+    for (unsigned i = 0; i < RD_HOLDS; i++) {
+        const rd_hold *hold = &line->holds[i];
+        if (hold->state == RD_HELD && hold->start + hold->length < end)
+            end = hold->start + hold->length;
+    }
+    return end - rd_longest(&redis->lengths);
+}
+
 /* The latest start that the ends show, if that lease is of the longest length. Where it
  * is shorter, the clock gets there in time. */
 static int64_t latest_start_of_queue(const rd_redis *redis)
@@ -215,7 +229,8 @@ static void read_queue(rd_scripts *scripts, rd_redis *redis, rd_message *m, int6
     if (line->clock.birth == 0)
         rd_lose_clock(scripts, redis);
     if (m->ack_names != 0)
-        rd_store(&scripts->rule, &line->clock, evidence, &m->ack, &redis->lengths);
+        rd_store(&scripts->rule, &line->clock, evidence, &m->ack, &redis->lengths,
+                 needless_in_queue(redis));
     judge_queue(scripts, redis, m, evidence, &asker);
     int64_t clock = rd_next(&scripts->rule, &line->clock, &asker,
                             latest_start_of_queue(redis), evidence);
@@ -266,6 +281,15 @@ static rd_lengths lengths_of(const rd_line *line)
     return lengths;
 }
 
+static int64_t earliest_start_of_line(const rd_line *line)
+{
+    int64_t earliest = INT64_MAX;
+    for (unsigned i = 0; i < RD_HOLDS; i++)
+        if (line->holds[i].state == RD_HELD && line->holds[i].start < earliest)
+            earliest = line->holds[i].start;
+    return earliest;
+}
+
 /* Stores what the asker has read of this line, and takes out what it proves to be over.
  */
 static void settle(rd_scripts *scripts, rd_redis *redis, rd_line *line, rd_message *m,
@@ -277,7 +301,8 @@ static void settle(rd_scripts *scripts, rd_redis *redis, rd_line *line, rd_messa
     rd_evidence *evidence = evidence_of(scripts, redis, line, m->machine, now);
     const rd_lengths lengths = lengths_of(line);
     if (has_read)
-        rd_store(&scripts->rule, &line->clock, evidence, &m->ack, &lengths);
+        rd_store(&scripts->rule, &line->clock, evidence, &m->ack, &lengths,
+                 earliest_start_of_line(line));
     for (unsigned i = 0; i < RD_HOLDS; i++) {
         rd_hold *hold = &line->holds[i];
         if (hold->state != RD_HELD)

@@ -83,14 +83,15 @@ static void drop(rd_evidence *evidence, unsigned i)
 
 /* The one that is missed least when it is gone: the gap is small for its age. The oldest
  * and the newest stay. */
-static unsigned missed_least(const rd_evidence *evidence, int64_t boot_ms)
+static unsigned missed_least(const rd_evidence *evidence)
 {
     const rd_reading *list = evidence->list;
+    int64_t newest_ms = list[evidence->n - 1].boot_ms;
     unsigned found = 1;
     double least = 0;
     for (unsigned i = 1; i + 1 < evidence->n; i++) {
         double gap = (double)(list[i + 1].boot_ms - list[i - 1].boot_ms);
-        double share = gap / (double)(boot_ms - list[i].boot_ms + 1);
+        double share = gap / (double)(newest_ms - list[i].boot_ms + 1);
         if (i == 1 || share < least) {
             found = i;
             least = share;
@@ -99,50 +100,39 @@ static unsigned missed_least(const rd_evidence *evidence, int64_t boot_ms)
     return found;
 }
 
-/* The last reading is of another boot clock than this one, which is later in the order
- * and was noted sooner. If no reading has come by that clock for a lease, its boot is
- * over. */
-static bool of_another_boot(const rd_rule *rule, const rd_reading *last,
-                            const rd_reading *reading, int64_t lease_ms)
+/* How many stay before this one: those with a later boot time are of another boot clock,
+ * and it proves all that they prove. False: it is not needed. */
+static bool place_of(const rd_rule *rule, const rd_evidence *evidence,
+                     const rd_reading *reading, int64_t apart_ms, unsigned *n)
 {
-    int64_t passed = reading->wall_ms - last->wall_ms;
-    return rule->broken != RD_OLD_BOOT_STAYS && reading->clock > last->clock &&
-           reading->boot_ms < last->boot_ms && (passed >= lease_ms || passed < 0);
-}
-
-static void drop_needless(const rd_rule *rule, const rd_clock *line,
-                          rd_evidence *evidence, const rd_reading *reading,
-                          int64_t longest_ms)
-{
-    for (unsigned i = evidence->n; i > 0; i--)
-        if (!of_this_line(rule, line, &evidence->list[i - 1]))
-            drop(evidence, i - 1);
-    if (evidence->n > 0 &&
-        of_another_boot(rule, &evidence->list[evidence->n - 1], reading, longest_ms))
-        evidence->n = 0;
+    const rd_reading *list = evidence->list;
+    *n = evidence->n;
+    if (*n > 0 && reading->clock <= list[*n - 1].clock)
+        return false;
+    while (*n > 0 && reading->boot_ms < list[*n - 1].boot_ms &&
+           rule->broken != RD_OLD_BOOT_STAYS)
+        --*n;
+    return *n == 0 || reading->boot_ms >= list[*n - 1].boot_ms + apart_ms;
 }
 
 void rd_store(const rd_rule *rule, const rd_clock *line, rd_evidence *evidence,
-              const rd_reading *reading, const rd_lengths *lengths)
+              const rd_reading *reading, const rd_lengths *lengths, int64_t before)
 {
     bool ahead = reading->clock > line->now && rule->broken != RD_READINGS_MOVE_NOTHING;
+    unsigned n;
     if (!of_this_line(rule, line, reading) || ahead)
         return;
-    drop_needless(rule, line, evidence, reading, rd_longest(lengths));
-    const rd_reading *list = evidence->list;
-    if (evidence->n > 0) {
-        const rd_reading *last = &list[evidence->n - 1];
-        int64_t apart_ms = rd_shortest(lengths) / APART;
-        if (reading->clock <= last->clock || reading->boot_ms < last->boot_ms + apart_ms)
-            return;
-    }
-    while (evidence->n > 1 && reading->boot_ms - list[1].boot_ms >= rd_longest(lengths))
-        drop(evidence, 0); /* a younger one is as old as the longest lease */
-    if (evidence->n == RD_READINGS)
-        drop(evidence, rule->broken == RD_FORGETS_MIDDLE
-                           ? 1
-                           : missed_least(evidence, reading->boot_ms));
-    evidence->list[evidence->n++] = *reading;
+    for (unsigned i = evidence->n; i > 0; i--)
+        if (!of_this_line(rule, line, &evidence->list[i - 1]))
+            drop(evidence, i - 1);
+    if (!place_of(rule, evidence, reading, rd_shortest(lengths) / APART, &n))
+        return;
+    evidence->list[n] = *reading;
+    evidence->n = n + 1;
+    while (evidence->n > 1 && evidence->list[1].clock <= before)
+        drop(evidence, 0);
+    if (evidence->n > RD_READINGS)
+        drop(evidence, rule->broken == RD_FORGETS_MIDDLE ? 1 : missed_least(evidence));
 }
 
 static int64_t age_of(const rd_rule *rule, const rd_reading *reading,

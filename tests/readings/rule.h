@@ -71,13 +71,14 @@ typedef struct rd_reading {
     int64_t witness; /* of a queue its birth; of a lock a fence given out by then */
 } rd_reading;
 
-/* What one machine has read: from the oldest on, both clocks rising. */
+/* What one machine has read: from the oldest on, both clocks rising. One more while it is
+ * stored. */
 typedef struct rd_evidence {
     int machine;
     int64_t until_ms; /* on Redis's clock: then it expires */
     uint64_t asked;   /* the order of use */
     unsigned n;
-    rd_reading list[RD_READINGS];
+    rd_reading list[RD_READINGS + 1];
 } rd_evidence;
 
 /* The fences of locks rise for ever, because their counter outlives the line. That of a
@@ -113,8 +114,9 @@ int64_t rd_next(const rd_rule *rule, const rd_clock *line, const rd_asker *asker
                 int64_t least, const rd_evidence *evidence);
 void rd_move(const rd_rule *rule, rd_clock *line, int64_t clock);
 
+/* Readings up to `before` prove nothing more, and only the newest of them stays. */
 void rd_store(const rd_rule *rule, const rd_clock *line, rd_evidence *evidence,
-              const rd_reading *reading, const rd_lengths *lengths);
+              const rd_reading *reading, const rd_lengths *lengths, int64_t before);
 
 /* A hold, whose start and length are known. */
 bool rd_hold_over(const rd_rule *rule, const rd_clock *line, const rd_evidence *evidence,

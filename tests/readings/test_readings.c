@@ -245,7 +245,9 @@ static void mixed_lengths_cost_a_part_of_the_longest(void **state)
     for (unsigned i = 0; i < 3; i++) {
         const rd_setup setup = {
             .slots = 4, .machines = 1, .life_s = 4, .lengths = mixed[i]};
-        (void)play("mixed", &setup, 500);
+        const rd_figures f = play("mixed", &setup, 500);
+        double longest = (double)mixed[i].ms[0], shortest = (double)mixed[i].ms[1];
+        assert_true(f.renewal_worst < 1.4 + 0.22 * longest / shortest);
     }
 }
 
