@@ -562,7 +562,7 @@ static void old_readings_stay_for_a_shorter_lease_that_comes(void **state)
     const char *shown = "";
     run_for("long", LEASE_MS);
     check(); /* of a worker with a short lease */
-    for (int i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         uint64_t boot_ms = BOOT_MS + i * THIRD_MS;
         assert_int_equal(hf_queue_fixture_read(&fixture, "m", boot_ms, shown), HF_OK);
         shown = reading_of(boot_ms, (3 - i) * THIRD_MS);
