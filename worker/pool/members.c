@@ -51,6 +51,13 @@ void hf_member_stop(hf_member *m, const char *because)
     hf_child_stop(m->child);
 }
 
+void hf_member_count_end(const hf_member *m, hf_counters *counters, const char *pool,
+                         bool wanted, bool failed)
+{
+    const char *why = wanted ? "left" : failed ? "start_failed" : "died";
+    hf_counters_process_ended(counters, pool, m->because != NULL ? m->because : why);
+}
+
 void hf_members_remove(hf_member **list, hf_member *gone)
 {
     hf_member **at = list;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/metrics/counters.h"
 #include "worker/pool/child.h"
 #include "worker/pool/wear.h"
 
@@ -39,6 +40,9 @@ size_t hf_members_count(const hf_member *list, bool (*is)(const hf_member *membe
 
 /* `because`: for the metrics (worker/metrics/counters.h); NULL: all are stopped. */
 void hf_member_stop(hf_member *member, const char *because);
+/* It has ended, and not because all stop: counts why (worker/metrics/counters.h). */
+void hf_member_count_end(const hf_member *member, hf_counters *counters, const char *pool,
+                         bool wanted, bool failed);
 /* Frees it. */
 void hf_members_remove(hf_member **list, hf_member *gone);
 

@@ -112,16 +112,6 @@ static bool has_old(const hf_supervisor *s)
     return false;
 }
 
-static void count_end(const hf_supervisor *s, const hf_member *m, bool wanted,
-                      bool failed)
-{
-    const char *why = wanted ? "left" : failed ? "start_failed" : "died";
-    if (m->because != NULL)
-        why = m->because;
-    if (!s->stopping)
-        hf_counters_process_ended(s->worker->counters, s->spec->name, why);
-}
-
 static void on_gone(hf_child *child, void *arg)
 {
     hf_member *m = arg;
@@ -133,7 +123,8 @@ static void on_gone(hf_child *child, void *arg)
     bool failed = !wanted && !settled && !m->joined && !hf_child_served(child);
     report(s, wanted ? HF_LOG_DEBUG : HF_LOG_WARN, "a process of a pool has ended", child,
            "error", wanted ? NULL : hf_child_why(child));
-    count_end(s, m, wanted, failed);
+    if (!s->stopping)
+        hf_member_count_end(m, s->worker->counters, s->spec->name, wanted, failed);
     hf_members_remove(&s->members, m);
     s->n_members--;
     if (failed) {
