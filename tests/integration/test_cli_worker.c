@@ -386,13 +386,28 @@ static void what_the_file_says_comes_back_after_flushall(void **state)
     end_by(SIGTERM, 0);
 }
 
+/* The last heartbeat has so many busy slots; when it came. */
+static bool shows_busy(int n, long long *heard_ms)
+{
+    static const char heard[] = "\"heard_ms\":";
+    char busy[24];
+    snprintf(busy, sizeof busy, "\"running\":%d,", n);
+    if (run("workers @ --json") != 0 || strstr(fixture->out, busy) == NULL)
+        return false;
+    *heard_ms = strtoll(strstr(fixture->out, heard) + strlen(heard), NULL, 10);
+    return true;
+}
+
 static void workers_show_busy_slots_soon_and_go_at_their_end(void **state)
 {
+    enum { REGULAR_MS = 10000 };
+    long long idle_ms = 0, busy_ms = 0;
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
+    EVENTUALLY(15000, shows_busy(0, &idle_ms));
     assert_int_equal(run("enqueue long @"), 0);
-    EVENTUALLY(5000, run("workers @ --json") == 0 &&
-                         strstr(fixture->out, "\"running\":1,") != NULL);
+    EVENTUALLY(15000, !shows_busy(0, &idle_ms) && shows_busy(1, &busy_ms));
+    assert_true(busy_ms - idle_ms < REGULAR_MS - 1000);
     assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:workers"), 1);
     end_by(SIGTERM, 0);
     assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:workers"), 0);
