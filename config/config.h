@@ -121,7 +121,7 @@ typedef struct hf_config {
     int64_t tracing_compression; /* an hf_config_compression */
     int64_t log_level;           /* an hf_log_level */
     int64_t log_format;          /* an hf_config_format */
-    char *metrics_listen; /* NULL: none */
+    char *metrics_listen;        /* NULL: none */
 } hf_config;
 
 /* Reads a file; path NULL gives the defaults. The caller owns *out and ends it with

@@ -17,7 +17,7 @@ typedef struct hf_topic_kind {
     const char *word;
     bool named;
     hf_ask_run run;
-    const char *with; /* the word of another topic of this name that comes with it */
+    const char *with;  /* the word of another topic of this name that comes with it */
     bool away_is_fine; /* it is read without Redis, too */
 } hf_topic_kind;
 

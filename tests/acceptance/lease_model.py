@@ -113,7 +113,8 @@ class Leases:
             return [0, 0, 0]
         if now > self.until:
             self.forget()
-        before = running[0].score - max(self.lengths)
+        # A lease that begins next may be a short one.
+        before = min(running[0].score, (self.clock or 0) + min(self.lengths)) - max(self.lengths)
         begins = self.number is None
         self.number = self.number or f"{now}000"
         known = self.machines.get(machine) or Machine()

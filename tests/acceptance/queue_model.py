@@ -825,7 +825,7 @@ class Queue:
         for job, (_, fence, delay, error, ran, alone) in held:
             if not self.cancelled(job, fence):
                 self.fail(job, worker, ran, error)
-                job.head.update(error=error, failed=self.now)
+                job.head.update(error=error, failed=self.now, failed_fence=fence)
                 job.head.pop("refused", None)
                 job.head.pop("alone", None)
                 job.head.update({"alone": 3} if alone == "1" else {})

@@ -77,6 +77,7 @@ static int up(void **state)
 {
     (void)state;
     w = (hf_worker){.hooks = &hooks, .opts.log = on_log};
+    assert_int_equal(hf_counters_new(&w.counters), HF_OK);
     site = (hf_site){.worker = &w};
     check_at_ns = 0;
     w.opts.lease_ms = 10000;
@@ -93,6 +94,7 @@ static int down(void **state)
 {
     (void)state;
     hf_server_close(site.redis);
+    hf_counters_free(w.counters);
     return 0;
 }
 

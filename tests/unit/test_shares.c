@@ -561,6 +561,7 @@ static int up(void **state)
     (void)state;
     static const uint32_t weights[QUEUES] = {6, 3, 1};
     memset(&w, 0, sizeof w);
+    assert_int_equal(hf_counters_new(&w.counters), HF_OK);
     memset(&queues, 0, sizeof queues);
     w.queues = &queues;
     site = (hf_site){.worker = &w, .redis = &redis};
@@ -609,6 +610,7 @@ static int down(void **state)
     for (hf_run *run; (run = hf_run_pop(&pool)) != NULL;)
         free(run);
     pthread_mutex_destroy(&w.stop_lock);
+    hf_counters_free(w.counters);
     return 0;
 }
 

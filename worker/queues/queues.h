@@ -25,17 +25,17 @@ struct hf_whole {
     uint32_t weight;
     hf_worker_queue limits; /* without its texts */
     char on_dead[HF_ID_SIZE];
-    bool offered;           /* only programs name it: it is served while one does */
-    bool new_limits;        /* Redis did not have them yet: this must be logged */
-    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
-    hf_served *turn;        /* the member that is claimed next; NULL: none can be */
-    uint32_t under_way;     /* jobs that the claims of its members ask for */
-    bool busy;              /* one of these claims will probably bring jobs */
+    bool offered;       /* only programs name it: it is served while one does */
+    bool new_limits;    /* Redis did not have them yet: this must be logged */
+    double credit;      /* jobs by weight that the others had and it did not; <= 0 */
+    hf_served *turn;    /* the member that is claimed next; NULL: none can be */
+    uint32_t under_way; /* jobs that the claims of its members ask for */
+    bool busy;          /* one of these claims will probably bring jobs */
     hf_queue_counters *counters; /* borrowed; NULL: no memory for them */
-    unsigned n_shards;      /* as Redis says; 0: it is not divided */
-    uint32_t logged_shards; /* it was logged that Redis has not as many as these */
-    bool unserved;          /* it was logged that they cannot be served */
-    bool logged_mix;        /* it was logged that it has types of other workers alone */
+    unsigned n_shards;           /* as Redis says; 0: it is not divided */
+    uint32_t logged_shards;      /* it was logged that Redis has not as many as these */
+    bool unserved;               /* it was logged that they cannot be served */
+    bool logged_mix; /* it was logged that it has types of other workers alone */
 };
 
 /* A member of a queue that is served, and what is known of it. */
