@@ -525,10 +525,10 @@ static hf_err ask_info(hf_admin *admin, hf_node *node)
 static hf_err visit_one(hf_admin *admin, void *arg)
 {
     const visit *v = arg;
-    hf_node *node;
+    hf_node *node = NULL;
     char why[HF_DETAIL_SIZE] = "";
     hf_err err = wait_ready(admin, 0, hf_admin_until(admin), &node);
-    if (err == HF_OK)
+    if (err == HF_OK && node != NULL)
         err = ask_info(admin, node);
     if (err != HF_OK)
         (void)snprintf(why, sizeof why, "%s", admin->detail);

@@ -206,13 +206,14 @@ static hf_err read_data(hf_reader *r, hf_redis_seen *seen)
     hf_err err = hf_overview_read(r);
     if (err == HF_OK)
         err = hf_reader_open(r);
-    const hf_facts *f = err == HF_OK ? hf_overview_facts(r->overview) : NULL;
-    const hf_queue_stats **list =
-        f == NULL ? NULL : calloc(f->n_queues + 1, sizeof *list);
-    if (f != NULL && list == NULL)
-        err = HF_NOMEM;
     if (err != HF_OK)
         return err;
+    const hf_facts *f = hf_overview_facts(r->overview);
+    if (f == NULL)
+        return HF_NOMEM;
+    const hf_queue_stats **list = calloc(f->n_queues + 1, sizeof *list);
+    if (list == NULL)
+        return HF_NOMEM;
     for (size_t i = 0; i < f->n_queues; i++)
         list[i] = &f->queues[i].stats;
     qsort(list, f->n_queues, sizeof list[0], by_jobs);

@@ -33,7 +33,7 @@ static json_t *object_of(const hf_task_view *v, int64_t ahead_ms)
         (void)json_object_update_new(
             object,
             json_pack("{s:o, s:I, s:o}", "error", text_or_null(v->why, v->why[0] != '\0'),
-                      "began_ms", (json_int_t)(v->began_ms + ahead_ms), "ended_ms",
+                      "began_ms", (json_int_t)v->began_ms + ahead_ms, "ended_ms",
                       hf_out_time(v->ended_ms == 0 ? 0 : v->ended_ms + ahead_ms)));
     return object;
 }

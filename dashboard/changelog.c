@@ -60,7 +60,7 @@ void hf_changelog_add(hf_changelog *log, const hf_changelog_entry *change)
 static json_t *object_of(const hf_changelog_entry *c, int64_t ahead_ms)
 {
     return json_pack("{s:I, s:o, s:s, s:s, s:o, s:o, s:I}", "at_ms",
-                     (json_int_t)(c->at_ms + ahead_ms), "by", hf_out_text(c->by), "role",
+                     (json_int_t)c->at_ms + ahead_ms, "by", hf_out_text(c->by), "role",
                      c->role, "what", c->what, "of", hf_out_text(c->of), "result",
                      hf_out_text(c->result), "status", (json_int_t)c->status);
 }

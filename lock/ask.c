@@ -91,7 +91,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 /* False: it has to be confirmed, and is not yet. */
 static bool is_confirmed(hf_lock_ask *ask)
 {
-    if (ask->take == NULL || ask->lock->wait_replicas == 0)
+    if (ask->take == NULL || ask->lock == NULL || ask->lock->wait_replicas == 0)
         return true;
     ask->confirm =
         (hf_confirm){.wanted = ask->lock->wait_replicas,

@@ -108,7 +108,7 @@ const hf_job *hf_traced_begin(hf_traced *t, hf_producer *producer, const hf_job 
     for (size_t i = 0; i < n; i++)
         room += t->spans[i].sampled ? room_for(&jobs[i]) : 0;
     t->jobs = malloc(n * sizeof *t->jobs);
-    t->headers = malloc(room);
+    t->headers = malloc(room + 1);
     if (t->jobs == NULL || t->headers == NULL) {
         free_all(t);
         return jobs;
