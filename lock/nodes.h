@@ -1,9 +1,11 @@
 /* nodes.h - what a client of locks knows of one Redis (redis/nodes.h), beside its
  * connections.
  *
- * A lock is at the node that has the slot of its tag, and at `away` while no node was
- * found. The table of slots changes: then each lock goes to its new node, held or not.
- * The second thread is the watchdog's, which renews there. */
+ * A lock is at the node that had the slot of its tag when it was last looked up, and at
+ * `away` until one was found. hf_lock_route() (lock.h) looks: before each request of the
+ * lock, and for all locks when the table of slots has changed (client.c). While no node
+ * is known a lock stays where it was. The second thread is the watchdog's: it renews at
+ * the node that the loop has set. */
 #ifndef HF_LOCK_NODES_H
 #define HF_LOCK_NODES_H
 
@@ -27,7 +29,8 @@ typedef struct hf_lock_node {
 typedef struct hf_lock_node_hooks {
     /* A node is ready: what waits for it can be sent. */
     void (*on_ready)(hf_lock_client *locks);
-    /* The node refuses this client: waiting would not help. */
+    /* The node refuses this client (login, certificate, version; not MOVED): waiting
+     * would not help. */
     void (*on_refused)(hf_lock_client *locks, const hf_lock_node *node);
 } hf_lock_node_hooks;
 

@@ -113,7 +113,7 @@ typedef struct hf_claim_args {
     uint32_t poison;
     uint32_t dead_max;
     int64_t dead_age_ms;
-    bool baton;   /* in doubt, after a reconnect: the next wake-up is doubted */
+    bool doubted; /* a baton may have been lost, as after a reconnect */
     bool due;     /* a baton's time has come: a wake-up that has come is cleared */
     bool forgive; /* count no crash for what is taken over */
 } hf_claim_args;
@@ -271,7 +271,7 @@ typedef struct hf_check_args {
     const char *const *shown; /* of each queue: hf_reading_shown(); NULL: nothing */
 } hf_check_args;
 
-/* For n queues, at most HF_SLOTS_MAX: runs the baton rule. */
+/* For n queues, at most HF_SLOTS_MAX: follows the wake rule. */
 HF_MUSTCHECK hf_err hf_op_check(hf_client *client, const hf_queue *const *queues,
                                 size_t n, const hf_check_args *args, hf_answer_cb cb,
                                 void *arg);

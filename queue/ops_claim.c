@@ -42,7 +42,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
     if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
         return HF_NOMEM;
-    if (args->baton)
+    if (args->doubted)
         flags[n++] = 'b';
     if (args->due)
         flags[n++] = 't';

@@ -18,9 +18,10 @@
  * not else. After a failure the next node is asked; when all have failed, it rests for 50
  * ms to 1.5 s, with jitter. No state is final.
  *
- * Threads: any may call hf_cluster_server(), _moved(), _doubt(), _changes(). The lock is
- * held for a few instructions, and while a server is made that was not used before (with
- * TLS its files are read). Watching and closing belong to the loop. */
+ * Threads: any may call hf_cluster_server(), _refused(), _moved(), _doubt(), _changes(),
+ * _has_slots(), _key(), _status(). The lock is held for a few instructions, and while a
+ * server is made that was not used before (with TLS its files are read). Watching and
+ * closing belong to the loop. */
 #ifndef HF_REDIS_CLUSTER_H
 #define HF_REDIS_CLUSTER_H
 
@@ -80,10 +81,11 @@ uint64_t hf_cluster_changes(const hf_cluster *cluster);
  * first answer as well. */
 hf_err hf_cluster_status(hf_cluster *cluster, char why[HF_DETAIL_SIZE]);
 
-/* A server has answered HF_MOVED with these words. */
+/* A part of hf_cluster_refused(): a server has answered HF_MOVED with these words. */
 void hf_cluster_moved(hf_cluster *cluster, const hf_server *asked, const char *words);
 
-/* A server has answered so. True: nothing happened, and another node may have the slot:
+/* A server has answered so. True (HF_ERR_OF_CLUSTER, or HF_READONLY of a node that was a
+ * primary; never with a plain URL): nothing happened, and another node may have the slot:
  * MOVED has corrected the table, anything else is a reason to ask for it. Any thread. */
 bool hf_cluster_refused(hf_cluster *cluster, const hf_server *asked, hf_err err,
                         const char *words);

@@ -16,10 +16,12 @@ enum {
     HF_ERR_AT_ONCE = 2,
     /* Time heals it. No user has to do anything. */
     HF_ERR_PASSES = 4,
-    /* Redis takes no writes, for a reason of its own. Mostly it passes with time, but a
-     * user may have to see to it: a call that waits tells it at once. */
+    /* Redis takes no writes, for a reason of its own. Mostly it passes with time (a
+     * failover), but a user may have to see to it. Each sender decides: locks and
+     * producers try again until their time is over, hf_job_wait() tells it at once. */
     HF_ERR_NO_WRITES = 8,
-    /* Another node of the cluster has the key, or will have it. */
+    /* Another node of the cluster has the key or will have it, or none serves it now.
+     * hf_cluster_refused() treats HF_READONLY in the same way. */
     HF_ERR_OF_CLUSTER = 16,
     /* The request itself, its keys or its user are the cause: it is refused again each
      * time, but requests for other queues may succeed. */

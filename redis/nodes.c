@@ -142,7 +142,7 @@ static void on_second_closed(void *arg)
     one_less_second(nodes);
 }
 
-/* Of requests that are under way none is known to have been done. */
+/* Requests in flight may have been executed. */
 static void leave_second(hf_node *node)
 {
     const hf_nodes_hooks *hooks = node->nodes->opts.hooks;

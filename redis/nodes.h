@@ -19,11 +19,12 @@
  *   - on_change: ask again for the node of each queue, lock or call. What is in flight at
  *     the old node is answered there. Without an answer it may have been executed.
  *
- *   - A node has refused a request because the slot is elsewhere, or served by none at
- *     the moment: nothing happened. MOVED corrects the table, anything else is a reason
- *     to ask for it, and the sender rests (hf_rest). Others at that node go on. After one
- *     MOVED the sender goes on at once; after the second in a row it rests, because two
- *     nodes may send it back and forth. It is no error to report before a deadline.
+ *   - A node has refused a request because the slot is elsewhere, is served by none at
+ *     the moment, or because it is no primary any more: nothing happened. MOVED corrects
+ * the table, anything else is a reason to ask for it, and the sender rests (hf_rest).
+ * Others at that node go on. After one MOVED the sender goes on at once; after the second
+ * in a row it rests (20 ms, doubled up to 500 ms, with jitter), because two nodes may
+ * send it back and forth. It is no error to report before a deadline.
  *
  *   - A connection is lost, or cannot be made: the table may be wrong.
  *
@@ -139,7 +140,7 @@ hf_node *hf_nodes_at(hf_nodes *nodes, hf_server *redis);
 /* Leaves nodes that are not needed, and frees those that both threads have left. */
 void hf_nodes_tidy(hf_nodes *nodes);
 /* No node was ever known, for a reason that waiting does not change: the status of `away`
- * tells it. */
+ * tells it. Not the refusals of hf_cluster_refused(). */
 bool hf_nodes_are_refused(hf_nodes *nodes);
 
 /* ---- one of them ---- */
@@ -148,14 +149,15 @@ bool hf_nodes_are_refused(hf_nodes *nodes);
 typedef struct hf_rest {
     uint32_t refusals; /* in a row */
     uint64_t began_ns; /* what was sent before met the same cause */
-    uint64_t until_ns; /* nothing is sent before */
+    uint64_t until_ns; /* the sender sends nothing before: it looks itself */
 } hf_rest;
 
 /* The node has answered a request of this sender so. True: nothing happened, and another
  * node may have its slot: the sender looks for it at rest->until_ns, which may be now.
- * rest NULL, from any thread: the sender has times of its own. */
+ * rest NULL, from any thread: the sender has times of its own, as renewals have
+ * (lock/watchdog/watchdog.c). The table is corrected all the same. */
 bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer);
-/* A part of it: how long the sender rests after this refusal. */
+/* A part of it: sets `rest` for this refusal. */
 void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err);
 
 /* For a handle of the user's own, for which on_open has counted `open` up: it is closed.

@@ -56,7 +56,7 @@ static outbox *outbox_of(const hf_served *served)
     return &served->worker->outbox->boxes[served->slot];
 }
 
-/* ---- one exit: the end of a job ---- */
+/* ---- one exit: the end of a run; that of a job is queue/lua/steps/leaving.lua ---- */
 
 static void end_run(hf_run *run, hf_verdict_op op)
 {

@@ -130,7 +130,8 @@ void hf_watchdog_verify(hf_watchdog *watchdog);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,
  * HF_CANCEL, HF_IN_LINE (as HF_OK), or a fault for leases[i]; any other err: nothing was
- * renewed. Leases that were not renewed are tried again until the deadline. `sent_ns`:
+ * renewed. Leases that were not renewed are tried again until the deadline, after
+ * 100 ms, doubled up to 1 s. `sent_ns`:
  * before it was sent. On the watchdog's thread. The users of leases may be gone by then:
  * further notes of the answers are kept in notes[i] (may be NULL) for on_event. */
 void hf_watchdog_answer(hf_renew_batch *batch, hf_err err, uint64_t sent_ns,

@@ -1,4 +1,4 @@
--- Audit: every id in the three sets, its lock and its record. See lib/audit.lua.
+-- Audit: every id in the sets of jobs, its lock and its record. See lib/audit.lua.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  phase       '' at the start, then that of the last answer

@@ -8,8 +8,8 @@
 --  ARGV[5]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[6]   alive       ms for which the worker counts as alive; 0: no change
 --  ARGV[7]   flags       letters: b (in doubt, after a reconnect: the next wake-up is doubted), t (its
---            baton's time has come: so is a wake-up that has come; another worker keeps a later
---            one), f (forgive: count no crash)
+--            baton's time has come: a next wake-up that has come is doubted, too; a later one is
+--            another worker's), f (forgive: count no crash)
 --  ARGV[8]   slots       how many can start at once: of a queue with a limit no more are taken
 --  ARGV[9]   rules       `poison dead_max dead_age`: crashes of its holders until a job is dead; the
 --            bounds of `dead`, jobs and ms

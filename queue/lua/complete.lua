@@ -70,6 +70,7 @@ if n == 0 then
 end
 local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
 local unparked
+-- As leave(), with what is known already: the path of every job.
 --- @step "steps/leaving.lua"
 
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing

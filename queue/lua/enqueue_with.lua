@@ -45,15 +45,15 @@ local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '',
 local options_of, homes, expiring, usual, starting, awaiting = {}, nil, false, true, false, codes
 local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, id, ...}
 local awaited, died -- {place, accepted, ...}; the id of a dead job is taken
-local replaced = {} -- ids of dead jobs
+local revived = {} -- ids of dead jobs that new ones replace; they end as deleted
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
   local known = codes and codes[k]
   if known == IS_DEAD and string.find(record, '^[^\n]*"replace_dead":%s*1') then
     known, codes[k] = nil, nil
-    if not replaced[id] then
-      replaced[#replaced + 1], replaced[id] = id, true
+    if not revived[id] then
+      revived[#revived + 1], revived[id] = id, true
     end
   end
   --- @step "steps/named_twice.lua"
@@ -72,9 +72,9 @@ for k = 1, n do
   end
 end
 --- @step "steps/refused.lua"
-if #replaced > 0 then
-  for i = 1, #replaced, 1000 do
-    leave('deleted', { unpack(replaced, i, math.min(i + 999, #replaced)) }, DEAD)
+if #revived > 0 then
+  for i = 1, #revived, 1000 do
+    leave('deleted', { unpack(revived, i, math.min(i + 999, #revived)) }, DEAD)
   end
   words[2], conflicts = true, {} -- its end is no word on the new one; another job may wait now
 end

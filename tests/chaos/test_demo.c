@@ -340,6 +340,7 @@ static void with_the_dashboard_it_stays_until_it_is_interrupted(void **state)
     hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
     (void)snprintf(path, sizeof path, "%s/holdfast-demo-%ld.svg", dir, (long)demo.pid);
     EVENTUALLY(DEMO_MS, has_stayed());
+    const bool kept = strstr(text, "  Every promise was kept.") != NULL; /* in time */
     const char *stays = strstr(text, "stays at http://127.0.0.1:");
     assert_non_null(stays);
     stays += strlen("stays at http://127.0.0.1:");
@@ -352,7 +353,7 @@ static void with_the_dashboard_it_stays_until_it_is_interrupted(void **state)
                            "10 jobs of queue default died in the last hour."));
     hf_proc_signal(&demo, SIGINT);
     assert_true(hf_proc_wait(&demo, END_MS));
-    assert_int_equal(demo.status, 0);
+    assert_int_equal(demo.status, kept ? 0 : 1);
     assert_int_equal(unlink(path), 0);
     assert_nothing_is_left();
 }

@@ -274,7 +274,7 @@ static void a_cancelled_job_frees_its_slot(void **state)
     enqueue("two", 0);
     assert_int_equal(hf_queue_fixture_wait(&fixture, 5000), HF_OK);
     hf_claim_args args = hf_queue_fixture_claim_args("host:1:aa", 1, 0);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(cancel("one"), HF_RUNNING);
     assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:wake"), 0);

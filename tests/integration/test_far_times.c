@@ -83,13 +83,13 @@ static const char *const beyond[] = {"inf", "1e300", "1e19", "1e18", "2534023008
 
 static void a_score_beyond_all_time_makes_no_baton_due(void **state)
 {
-    static const hf_claim_args forms[] = {{.baton = true}, {.baton = false}};
+    static const hf_claim_args forms[] = {{.doubted = true}, {.doubted = false}};
     (void)state;
     fixture.broken = true;
     for (size_t i = 0; i < HF_COUNT(beyond) * HF_COUNT(forms); i++) {
         const char *score = beyond[i / HF_COUNT(forms)];
         hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
-        args.baton = forms[i % HF_COUNT(forms)].baton;
+        args.doubted = forms[i % HF_COUNT(forms)].doubted;
         (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
         assert_int_equal(hf_queue_fixture_enqueue(&fixture, "far", -60000), HF_OK);
         (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %s far", score);

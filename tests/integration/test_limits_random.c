@@ -147,7 +147,7 @@ static void claim(worker *w, bool due)
     long long waited = ask("ZCARD hf:{q}:schedule"), ran = ask("ZCARD hf:{q}:running");
     args.slots = args.max;
     args.due = due;
-    args.baton = w->doubt;
+    args.doubted = w->doubt;
     args.poison = 1000;
     w->hot = w->doubt = false;
     assert_int_equal(hf_queue_fixture_claim_with(&m.fixture, &args), HF_OK);

@@ -87,7 +87,7 @@ static void everything_else_continues(void **state)
     assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT FLUSH"), "OK");
     hf_claim_args args = hf_queue_fixture_claim_args("w", JOBS, 0);
     args.alive_ms = 30000;
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, JOBS - 1);
     assert_int_equal(hf_queue_fixture_renew(&fixture, "w", ids[1], NULL, 60000), HF_OK);

@@ -47,7 +47,7 @@ static void live(int64_t now)
     fixture.judges_by_itself = true;
     enqueue(now);
     assert_int_equal(hf_queue_fixture_wait(&fixture, 5000), HF_OK);
-    claim.baton = true;
+    claim.due = true; /* as of a worker that its baton has woken */
     claim.slots = 16;
     claim.alive_ms = 25000;
     claim.not_after = now + 60000;

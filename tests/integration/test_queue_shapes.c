@@ -352,7 +352,7 @@ static void a_lease_that_is_named_twice_is_moved_once(void **state)
 static void claim_for_a_baton(const char *worker, uint32_t lease_ms)
 {
     hf_claim_args args = hf_queue_fixture_claim_args(worker, 10, lease_ms);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 1);
 }

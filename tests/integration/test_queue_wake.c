@@ -89,7 +89,7 @@ static void a_claim_for_a_baton_leaves_one_for_what_remains(void **state)
     enqueue("two", 0);
     assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
     hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 1);
     assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
@@ -103,7 +103,7 @@ static void a_claim_that_got_nothing_leaves_no_baton_that_is_due(void **state)
     (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:one other:1 PX 60000");
     fixture.broken = true; /* a lock of no running job */
     hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 0);
     assert_true(hf_fixture_number(&fixture.redis, "ZCOUNT hf:{q}:wake -inf %lld",
@@ -123,7 +123,7 @@ static void a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once(void *
                                  id);
     }
     hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 0);
     assert_true(fixture.next_ms > fixture.now_ms &&
@@ -389,7 +389,7 @@ static void max_running_bounds_all_workers_together(void **state)
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w1", 1, NEAR_MS), 1);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w2", 10, NEAR_MS), 1);
     hf_claim_args args = hf_queue_fixture_claim_args("w3", 10, 0);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 0);
     assert_int_equal(fixture.next_ms, 0); /* no time helps */
@@ -411,7 +411,7 @@ static void block(void)
     enqueue("two", 0);
     assert_int_equal(file_limits(1, 0, 0), HF_OK);
     hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
-    args.baton = true;
+    args.doubted = true;
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(fixture.n_jobs, 1);
     assert_int_equal(fixture.next_ms, 0);

@@ -17,8 +17,9 @@ void hf_runner_close(hf_worker *w); /* what is on the loop */
 void hf_runner_join(hf_worker *w);  /* waits for handlers that had not returned */
 void hf_runner_free(hf_worker *w);
 
-uint32_t hf_runner_wanted(const hf_worker *w);   /* how many jobs more could be used */
-uint32_t hf_runner_slots(const hf_worker *w);    /* how many could start at once */
+uint32_t hf_runner_wanted(const hf_worker *w); /* how many jobs more could be used */
+uint32_t
+hf_runner_slots(const hf_worker *w); /* free ones: how many jobs could start now */
 uint32_t hf_runner_capacity(const hf_worker *w); /* how many can run at a time */
 bool hf_runner_all_busy(const hf_worker *w);     /* every slot has work, and more waits */
 uint32_t hf_runner_now(const hf_worker *w);      /* how many run */

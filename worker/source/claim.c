@@ -314,7 +314,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .poison = w->opts.poison,
         .dead_max = w->opts.dead_max,
         .dead_age_ms = w->opts.dead_age_ms,
-        .baton = served->state == HF_Q_UNKNOWN,
+        .doubted = served->state == HF_Q_UNKNOWN,
         .due = served->state == HF_Q_DUE,
         .forgive = now < site->no_crash_until_ns || now < served->no_crash_until_ns,
     };

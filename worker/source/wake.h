@@ -21,8 +21,9 @@ HF_MUSTCHECK hf_err hf_wake_open(hf_worker *w);    /* its alarm */
 HF_MUSTCHECK hf_err hf_wake_connect(hf_worker *w); /* to a plain Redis only */
 void hf_wake_start(hf_worker *w);
 void hf_wake_close(hf_worker *w);
-/* Blocks on the batons of the queues, if a job could start and nothing can be claimed;
- * else ends the blocking calls, and gives batons back. */
+/* Blocks on the batons of the queues, if a job could start and no claim is due or under
+ * way. Ends a blocking call if no job could start, or if it names the wrong queues. Gives
+ * back batons that cannot be used. */
 void hf_wake_pump(hf_worker *w);
 /* Sets the alarm to the earliest of the owned batons' times and the ends of backoffs. */
 void hf_wake_timers(hf_worker *w);

@@ -490,7 +490,7 @@ local function expire_some(ids, times, buried)
     local within = tonumber(string.match(record, '"start_within":%s*(%d+)') or 0)
     put_away(buried, set, id, record, 'expired', string.format('it did not start within %gs', within / 1000))
   end
-  count('expired', #dying)
+  count('expired', #dying) -- the door counts no deaths
   return #dying, bytes
 end
 local function expire_all(ids, times, buried)

@@ -615,15 +615,15 @@ local records, times, heads, new, last, taken, soonest, big = {}, {}, {}, 0, '',
 local options_of, homes, expiring, usual, starting, awaiting = {}, nil, false, true, false, codes
 local named, entries, keyed, conflicts = {}, {}, 0, nil -- unique keys; {key, id, ...}
 local awaited, died -- {place, accepted, ...}; the id of a dead job is taken
-local replaced = {} -- ids of dead jobs
+local revived = {} -- ids of dead jobs that new ones replace; they end as deleted
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
   local known = codes and codes[k]
   if known == IS_DEAD and string.find(record, '^[^\n]*"replace_dead":%s*1') then
     known, codes[k] = nil, nil
-    if not replaced[id] then
-      replaced[#replaced + 1], replaced[id] = id, true
+    if not revived[id] then
+      revived[#revived + 1], revived[id] = id, true
     end
   end
   if not known and (taken or id <= last) then -- while ids rise none is named twice
@@ -689,7 +689,7 @@ if codes then
     return { EXISTS, now, 0, codes }
   end
 end
-if #replaced > 0 then
+if #revived > 0 then
   local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local function entry_of(value)
     value = string.gsub(value or '', '^%S+$', '%0 e 0 0')
@@ -912,8 +912,8 @@ if #replaced > 0 then
     end
     return m[2]
   end
-  for i = 1, #replaced, 1000 do
-    leave('deleted', { unpack(replaced, i, math.min(i + 999, #replaced)) }, DEAD)
+  for i = 1, #revived, 1000 do
+    leave('deleted', { unpack(revived, i, math.min(i + 999, #revived)) }, DEAD)
   end
   words[2], conflicts = true, {} -- its end is no word on the new one; another job may wait now
 end
@@ -1528,7 +1528,7 @@ if keyed > 0 then
         local within = tonumber(string.match(record, '"start_within":%s*(%d+)') or 0)
         put_away(buried, set, id, record, 'expired', string.format('it did not start within %gs', within / 1000))
       end
-      count('expired', #dying)
+      count('expired', #dying) -- the door counts no deaths
       return #dying, bytes
     end
     local function expire_all(ids, times, buried)

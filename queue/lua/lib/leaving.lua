@@ -1,4 +1,5 @@
--- leaving.lua - how a job ends: the one door out, and requests to cancel.
+-- leaving.lua - leave(), by which all scripts but complete go through the one door out
+-- (steps/leaving.lua), and requests to cancel.
 
 -- These jobs end; steps/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
 -- `on_dead` of meta for lib/dying.lua.

@@ -1,13 +1,16 @@
 -- leaving.lua - the one door out: each job that ends goes through this step. Everything that is kept
--- beside a job is removed here and nowhere else. `how` it ends:
+-- beside a job is removed here when it ends. `how` it ends:
 --   done       counted
---   dead       stays as a dead letter: its record is kept (lib/dying.lua), its checkpoint and its logs
+--   dead       stays as a dead letter: its record is kept (lib/dying.lua), its checkpoint and its logs.
+--              Not counted: it may be put back, and end again
 --   cancelled  counted; `ended:<id>` tells it for a minute, and `ended:` says that there is such a word
---   deleted    as cancelled
---   expired    as cancelled
+--   deleted    as cancelled, under its own name
+--   expired    as cancelled, under its own name
 --   purged     counted as deleted; no word for each
 --   trimmed    from the dead; not counted
---   replaced   counted: the job that followed it took its place (lib/conflicts.lua); told as cancelled
+--   replaced   counted: the job that followed it took its place (lib/conflicts.lua). `ended:<id>` says
+--              replaced; a client that waits is told cancelled
+-- A new `how` also concerns TOLD_AS (lib/marks.lua), VOIDS (lib/unique.lua), and end_of() of admin/jobs.c.
 -- A client that waits for the job is told each of these ends (lib/marks.lua).
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
