@@ -531,7 +531,7 @@ class Fixture:
         self.workers += 1
         return Worker(self, server, config, args, self.workers, new_session, prefix)
 
-    def workers_ready(self, *workers, seconds=10):
+    def workers_ready(self, *workers, seconds=60):
         for worker in workers:
             eventually(seconds, f"worker {worker.number} serves", worker.ready)
 
