@@ -16,7 +16,13 @@
 #include "base/detail.h"
 #include "holdfast/version.h"
 
-enum { LONGEST_MS = 10000, CONNECT_MS = 5000, FILE_MAX = 16384, TURN_MS = 60000 };
+enum {
+    LONGEST_MS = 10000,
+    CONNECT_MS = 5000,
+    FILE_MAX = 16384,
+    TURN_MS = 60000,
+    AFTER_MAX_S = 3600 /* a collector may name any number */
+};
 
 #define PATH "/v1/traces"
 
@@ -253,7 +259,8 @@ static void take_answer(hf_post *p, CURLcode result, hf_post_answer *out)
     }
     (void)curl_easy_getinfo(p->easy, CURLINFO_RESPONSE_CODE, &out->status);
     (void)curl_easy_getinfo(p->easy, CURLINFO_RETRY_AFTER, &after_s);
-    out->retry_after_ms = (int64_t)(after_s > 0 ? after_s : 0) * 1000;
+    after_s = after_s < 0 ? 0 : after_s > AFTER_MAX_S ? AFTER_MAX_S : after_s;
+    out->retry_after_ms = (int64_t)after_s * 1000;
     (void)snprintf(out->why, sizeof out->why, "the collector answered %ld", out->status);
 }
 

@@ -1,0 +1,72 @@
+/* test_post.c - requests to a collector that answers nonsense. */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "trace/post.h"
+
+static hf_post *post;
+static hf_post_answer answer;
+
+static void open_post(const char *endpoint)
+{
+    char detail[HF_DETAIL_SIZE];
+    assert_int_equal(hf_post_new(&post, endpoint, NULL, false, detail), HF_OK);
+}
+
+/* ---- a collector ---- */
+
+static void *answer_one(void *arg)
+{
+    static const char text[] = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n"
+                               "Retry-After: 9223372036854775807\r\n\r\n";
+    char request[4096];
+    const int fd = accept(*(int *)arg, NULL, NULL);
+    assert_true(fd >= 0 && read(fd, request, sizeof request) > 0);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    (void)shutdown(fd, SHUT_WR);
+    while (read(fd, request, sizeof request) > 0)
+        ;
+    (void)close(fd);
+    return NULL;
+}
+
+static void a_retry_without_end_is_bounded(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    char url[64];
+    pthread_t thread;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)state;
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u", ntohs(at.sin_port));
+    open_post(url);
+    assert_int_equal(pthread_create(&thread, NULL, answer_one, &fd), 0);
+    hf_post_send(post, "{}", 2, &answer);
+    hf_post_free(post);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(fd);
+    assert_int_equal(answer.status, 503);
+    assert_int_equal(answer.retry_after_ms, 3600000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_retry_without_end_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
