@@ -166,6 +166,7 @@ static bool set_options(hf_post *p)
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_HTTPHEADER, p->headers);
     SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_QUICK_EXIT, 1L); /* no wait for a look-up, whose thread ends by itself */
     SET(CURLOPT_TIMEOUT_MS, (long)LONGEST_MS);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_ERRORBUFFER, p->error);

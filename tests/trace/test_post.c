@@ -1,8 +1,10 @@
-/* test_post.c - requests to a collector that answers nonsense. */
+/* test_post.c - requests to a collector that cannot be found, or answers nonsense. */
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,15 +14,55 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "tests/support/eventually.h"
 #include "trace/post.h"
 
+enum { LONG_MS = 30000 };
+
+static atomic_bool asked, let_go;
 static hf_post *post;
 static hf_post_answer answer;
+
+/* The library's look-ups come here. */
+int getaddrinfo(const char *restrict node, const char *restrict service,
+                const struct addrinfo *restrict hints, struct addrinfo **restrict out)
+{
+    const uint64_t until = hf_test_now_ms() + LONG_MS;
+    (void)node, (void)service, (void)hints, (void)out;
+    atomic_store(&asked, true);
+    while (!atomic_load(&let_go) && hf_test_now_ms() < until)
+        hf_test_pause_ms(2);
+    return EAI_FAIL;
+}
 
 static void open_post(const char *endpoint)
 {
     char detail[HF_DETAIL_SIZE];
     assert_int_equal(hf_post_new(&post, endpoint, NULL, false, detail), HF_OK);
+}
+
+static void *send_it(void *arg)
+{
+    hf_post_send(post, "{}", 2, &answer);
+    return arg;
+}
+
+/* Else a worker would end only when the look-up does. */
+static void the_end_does_not_wait_for_a_look_up(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    open_post("http://collector.invalid:4318");
+    assert_int_equal(pthread_create(&thread, NULL, send_it, NULL), 0);
+    EVENTUALLY(LONG_MS, atomic_load(&asked));
+    const uint64_t began = hf_test_now_ms();
+    hf_post_end_at(post, hf_boot_ns());
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    hf_post_free(post);
+    assert_true(hf_test_now_ms() - began < LONG_MS / 2);
+    assert_int_equal(answer.status, 0);
+    atomic_store(&let_go, true);
 }
 
 /* ---- a collector ---- */
@@ -67,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_retry_without_end_is_bounded),
+        cmocka_unit_test(the_end_does_not_wait_for_a_look_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
