@@ -25,9 +25,10 @@ typedef struct task {
     uint64_t number;   /* the place in the order of their starts */
     /* Of its thread. */
     hf_admin *admin;
-    size_t before;     /* done by earlier calls */
-    uint64_t began_ns; /* the call */
-    uint64_t away_ns;  /* since when Redis is away; 0: it is not */
+    size_t before;    /* done by earlier calls */
+    size_t last;      /* what the call had done at the last slice, */
+    uint64_t due_ns;  /* for which it was the time then */
+    uint64_t away_ns; /* since when Redis is away; 0: it is not */
 } task;
 
 struct hf_dead_tasks {
@@ -60,19 +61,30 @@ static void wait_until(task *t, uint64_t at_ns)
     }
 }
 
+/* With the mutex. Time that a slow Redis or a stopped process has cost is not made up
+ * for: the rate protects the service behind the jobs. */
+static void keep_rate(task *t, size_t done)
+{
+    const uint64_t now = hf_boot_ns();
+    t->due_ns += (done - t->last) * SECOND_MS * HF_MS_NS / t->view.order.rate;
+    t->last = done;
+    if (t->due_ns < now)
+        t->due_ns = now;
+    wait_until(t, t->due_ns);
+}
+
 /* After each slice: tells how far it is, and waits for the time of the next one. */
 static bool on_slice(size_t done, size_t total, void *arg)
 {
     task *t = arg;
-    const uint32_t rate = t->view.order.rate;
     (void)total;
     (void)pthread_mutex_lock(&t->tasks->mutex);
     t->view.done = t->before + done;
     t->view.state = HF_TASK_RUNNING;
     t->view.why[0] = '\0';
     t->away_ns = 0;
-    if (rate > 0)
-        wait_until(t, t->began_ns + done * SECOND_MS * HF_MS_NS / rate);
+    if (t->view.order.rate > 0)
+        keep_rate(t, done);
     const bool goes_on = !t->stop;
     (void)pthread_mutex_unlock(&t->tasks->mutex);
     return goes_on;
@@ -95,7 +107,8 @@ static hf_err ask(task *t, size_t *n, char *detail)
                                    .slice = slice_of(o)};
     const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = t->tasks->opts.server};
     hf_err err = t->admin != NULL ? HF_OK : hf_admin_open(&t->admin, &opts, detail);
-    t->began_ns = hf_boot_ns();
+    t->last = 0;
+    t->due_ns = hf_boot_ns();
     if (err != HF_OK)
         return err;
     return o->purge

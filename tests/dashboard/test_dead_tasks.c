@@ -128,6 +128,25 @@ static void the_rate_is_kept(void **state)
     assert_int_equal(view_of(id).done, 30);
 }
 
+/* A Redis that stands still for a while, but not so long that a request fails. */
+static void a_delay_is_not_made_up_for(void **state)
+{
+    char id[HF_NEW_ID_SIZE];
+    (void)state;
+    dead_jobs_make(&redis, 200, 201);
+    const hf_task_order order = order_of(false, 200, 20);
+    start(&order, id);
+    EVENTUALLY(LONG_MS, view_of(id).done >= 5);
+    hf_fixture_signal(&redis, SIGSTOP);
+    ALWAYS(3000, view_of(id).state == HF_TASK_RUNNING);
+    const size_t before = view_of(id).done;
+    const uint64_t from = hf_test_now_ms();
+    hf_fixture_signal(&redis, SIGCONT);
+    EVENTUALLY(LONG_MS, view_of(id).done >= before + 60);
+    assert_true(hf_test_now_ms() - from >= 2000);
+    assert_true(hf_dead_tasks_stop(tasks, id));
+}
+
 static void it_stops_and_says_how_far_it_came(void **state)
 {
     char id[HF_NEW_ID_SIZE];
@@ -246,6 +265,7 @@ int main(void)
         TEST(a_purge_takes_no_more_than_was_counted),
         TEST(what_dies_later_stays),
         TEST(the_rate_is_kept),
+        TEST(a_delay_is_not_made_up_for),
         TEST(it_stops_and_says_how_far_it_came),
         TEST(only_four_run_at_a_time),
         TEST(those_that_have_ended_are_kept_for_a_while),
