@@ -28,3 +28,13 @@ bool hf_helper_path(const char *program, char out[PATH_MAX])
     }
     return false;
 }
+
+const char *hf_helper_advice(void)
+{
+#ifdef HOLDFAST_STATIC
+    return "install the package holdfast-dashboard and use /usr/bin/holdfast instead of "
+           "this static command";
+#else
+    return "install the package holdfast-dashboard";
+#endif
+}

@@ -8,5 +8,7 @@
 
 /* Beside this program, or where it is installed. False: it is not there. */
 bool hf_helper_path(const char *program, char out[PATH_MAX]);
+/* What the user can do if it is not there: the end of a message. */
+const char *hf_helper_advice(void);
 
 #endif

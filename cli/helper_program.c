@@ -61,16 +61,15 @@ static void free_words(words *w)
 
 /* ---- the call ---- */
 
-int hf_helper_program(const hf_cli *cli, const char *program, const char *package)
+int hf_helper_program(const hf_cli *cli, const char *program)
 {
     char path[PATH_MAX];
     words w;
     const char *name = cli->args->command->name;
     const char *url = hf_argv_text(cli->args, "redis");
     if (!hf_helper_path(program, path))
-        return hf_cli_say(cli, HF_EXIT_UNAVAILABLE, "",
-                          "%s needs the program %s: install the package %s", name,
-                          program, package);
+        return hf_cli_say(cli, HF_EXIT_UNAVAILABLE, "", "%s needs the program %s: %s",
+                          name, program, hf_helper_advice());
     bool ready = make_words(cli->args, &w);
     if (ready && url != NULL)
         ready = setenv("REDIS_URL", url, 1) == 0;

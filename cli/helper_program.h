@@ -9,8 +9,8 @@
 /* Replaces this process by the program, with the same arguments; a URL goes into its
  * environment, because a list of processes shows arguments. The command of the caller is
  * `bare`: the program reads the configuration. Returns only when that fails, which has
- * been said: HF_EXIT_UNAVAILABLE, and which Debian package has the program, if there is
- * no such program. */
-int hf_helper_program(const hf_cli *cli, const char *program, const char *package);
+ * been said: HF_EXIT_UNAVAILABLE, and what has the program, if there is no such
+ * program. */
+int hf_helper_program(const hf_cli *cli, const char *program);
 
 #endif

@@ -4,7 +4,7 @@
 
 static int start(const hf_cli *cli)
 {
-    return hf_helper_program(cli, "holdfast-dashboard", "holdfast-dashboard");
+    return hf_helper_program(cli, "holdfast-dashboard");
 }
 
 int hf_cmd_dashboard(hf_cli *cli)

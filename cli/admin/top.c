@@ -3,5 +3,5 @@
 
 int hf_cmd_top(hf_cli *cli)
 {
-    return hf_helper_program(cli, "holdfast-top", "holdfast-dashboard");
+    return hf_helper_program(cli, "holdfast-top");
 }

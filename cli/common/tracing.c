@@ -11,10 +11,8 @@
 
 static int missing(char *detail, const char *why)
 {
-    (void)hf_say(detail, HF_CONFIG,
-                 "tracing needs the module " HF_TRACE_FILE
-                 ": install the package holdfast-dashboard%s%s",
-                 why[0] != '\0' ? ": " : "", why);
+    (void)hf_say(detail, HF_CONFIG, "tracing needs the module " HF_TRACE_FILE ": %s%s%s",
+                 hf_helper_advice(), why[0] != '\0' ? ": " : "", why);
     return HF_EXIT_UNAVAILABLE;
 }
 

@@ -243,9 +243,8 @@ static hf_exit open_parts(hf_metrics_server *s, const char *listen, char *detail
 {
     if (!hf_helper_path(HF_METRICS_PROGRAM, s->program)) {
         (void)hf_say(detail, HF_SYSTEM,
-                     "metrics.listen needs the program %s: install the package "
-                     "holdfast-dashboard",
-                     HF_METRICS_PROGRAM);
+                     "metrics.listen needs the program " HF_METRICS_PROGRAM ": %s",
+                     hf_helper_advice());
         return HF_EXIT_UNAVAILABLE;
     }
     hf_err err = hf_listen_read(&s->listen, listen, detail);
