@@ -22,6 +22,17 @@ foreach(component IN LISTS components)
     COMPONENT ${component})
 endforeach()
 
+# control_files(VARIABLE COMPONENT UNITS): what dpkg runs, for these units of systemd.
+function(control_files variable component units)
+  set(folder "${PROJECT_BINARY_DIR}/control/${component}")
+  set(files "")
+  foreach(name IN ITEMS postinst prerm postrm)
+    configure_file("${debian}/${name}" "${folder}/${name}" @ONLY)
+    list(APPEND files "${folder}/${name}")
+  endforeach()
+  set(${variable} "${files}" PARENT_SCOPE)
+endfunction()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME holdfast)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
@@ -51,8 +62,7 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION net)
 set(recommends "ca-certificates, tzdata") # for rediss://, and for schedules in time zones
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "${recommends}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "redis-server | valkey-server")
-set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA
-  "${debian}/postinst" "${debian}/prerm" "${debian}/postrm")
+control_files(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA command holdfast-worker@*.service)
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION "work queue on Redis whose jobs are held by locks
 ${about}
 
@@ -85,10 +95,12 @@ set(CPACK_DEBIAN_DASHBOARD_PACKAGE_NAME ${package_dashboard})
 set(CPACK_DEBIAN_DASHBOARD_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_DASHBOARD_PACKAGE_DEPENDS "holdfast (= ${PROJECT_VERSION}-1)")
 set(CPACK_DEBIAN_DASHBOARD_PACKAGE_RECOMMENDS "${recommends}")
+control_files(CPACK_DEBIAN_DASHBOARD_PACKAGE_CONTROL_EXTRA dashboard holdfast-dashboard.service)
 set(CPACK_DEBIAN_DASHBOARD_DESCRIPTION "work queue on Redis - dashboard and exporter
 ${about}
 
 This is the program behind `holdfast dashboard` and `holdfast exporter`:
 pages, an API of JSON and metrics for Prometheus; with a unit for systemd.
-It also serves the metrics of a worker, and has the module that sends traces.")
+With it come `holdfast top`, the metrics of a worker, and the module that
+sends traces.")
 include(CPack)
