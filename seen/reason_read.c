@@ -75,6 +75,34 @@ static bool follows_dead(hf_admin *admin, const hf_job_info *job)
            holder.state == HF_STATE_DEAD;
 }
 
+enum { RUNNING_LOOKED = 100 };
+
+typedef struct longest {
+    int64_t now_ms;
+    hf_reason_read *out;
+} longest;
+
+static void on_running(const hf_job_info *job, void *arg)
+{
+    longest *l = arg;
+    hf_job_info copy = *job;
+    const hf_job_why why = {HF_JOB_WHY_INIT, .job = &copy, .now_ms = l->now_ms};
+    const int64_t since_ms = hf_why_held_since(&why);
+    if (since_ms == 0 || (l->out->longest_ms != 0 && since_ms >= l->out->longest_ms))
+        return;
+    l->out->longest_ms = since_ms;
+    memcpy(l->out->longest, job->id, sizeof l->out->longest);
+}
+
+/* Only a help, too: those whose leases end first. */
+static void find_longest(hf_admin *admin, const hf_job_why *why, hf_reason_read *out)
+{
+    longest l = {why->now_ms, out};
+    if (hf_admin_list(admin, why->job->queue, HF_STATE_RUNNING, NULL, RUNNING_LOOKED,
+                      on_running, &l, NULL, NULL) != HF_OK)
+        out->longest[0] = '\0';
+}
+
 void hf_reason_read_for(hf_admin *admin, const hf_job_why *why, const hf_reason *reasons,
                         size_t n, hf_reason_read *out)
 {
@@ -85,6 +113,8 @@ void hf_reason_read_for(hf_admin *admin, const hf_job_why *why, const hf_reason 
             find_types(admin, &got);
         if (reasons[i] == HF_REASON_MAX_RUNNING || reasons[i] == HF_REASON_RATE)
             out->shards = count_shards(admin, why->job->queue);
+        if (reasons[i] == HF_REASON_BUSY)
+            find_longest(admin, why, out);
     }
     memcpy(out->types, got.types, sizeof out->types);
     out->follows_dead = follows_dead(admin, why->job);
@@ -97,5 +127,7 @@ hf_reason_facts hf_reason_facts_of(const hf_job_why *why, const hf_reason_read *
                              .with_queue = with_queue,
                              .types = read->types,
                              .shards = read->shards,
-                             .follows_dead = read->follows_dead};
+                             .follows_dead = read->follows_dead,
+                             .longest = read->longest,
+                             .longest_ms = read->longest_ms};
 }

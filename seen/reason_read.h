@@ -1,5 +1,6 @@
 /* reason_read.h - what the sentences of reason_text.h say beside the reasons of a job:
- * the types that its workers take, the shards of its queue, the job that it follows. */
+ * the types that its workers take, the shards of its queue, the job that it follows, the
+ * one of its queue that runs longest. */
 #ifndef HF_SEEN_REASON_READ_H
 #define HF_SEEN_REASON_READ_H
 
@@ -11,6 +12,8 @@ typedef struct hf_reason_read {
     char types[HF_REASON_TYPES_SIZE];
     unsigned shards;
     bool follows_dead;
+    char longest[HF_ID_SIZE]; /* "": not known */
+    int64_t longest_ms;
 } hf_reason_read;
 
 /* Asks only what one of these reasons needs. All of it is a help: without an answer it

@@ -178,6 +178,18 @@ static void say_limit(const telling *t, hf_reason reason)
         when(t, why->next_token_ms, next), why->job->queue, whole);
 }
 
+/* A long time tells that a program hangs. */
+static void say_longest(const telling *t)
+{
+    char since[HF_MOMENT_SIZE];
+    const char *id = t->of->longest;
+    if (id[0] != '\0')
+        say(t,
+            "; job %s of its queue runs longest, since %s: 'holdfast job cancel %s%s' "
+            "ends it if it hangs",
+            id, when(t, t->of->longest_ms, since), id, t->of->with_queue);
+}
+
 static void say_workers(const telling *t, hf_reason reason)
 {
     const hf_job_why *why = t->why;
@@ -210,6 +222,8 @@ static void say_workers(const telling *t, hf_reason reason)
     else
         say(t, "no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s'",
             why->job->type, why->workers, s, queue);
+    if (reason == HF_REASON_BUSY && why->slots > 0)
+        say_longest(t);
     if (why->pools_down > 0)
         say(t,
             "\n%" PRId64

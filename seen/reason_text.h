@@ -11,6 +11,8 @@ typedef struct hf_reason_facts {
     const char *types;      /* what the live workers of its queue take: "a, b", or "" */
     unsigned shards;        /* of its queue: a limit is that of one of them; 0: whole */
     bool follows_dead;      /* it is parked, and the holder of its unique key is dead */
+    const char *longest;    /* the job of its queue that runs longest, or "" */
+    int64_t longest_ms;     /* since when */
 } hf_reason_facts;
 
 /* The sentence of a reason, without an end; a second one follows behind a newline.

@@ -203,6 +203,8 @@ static void why_names_the_holder_and_the_users_of_the_limit(void **state)
                                                 back */
     assert_why("r3", "busy"); /* though the last heartbeat knew of none that ran */
     hf_try_has(fixture->out, "all 2 slots of the workers that take it (1) are in use");
+    hf_try_has(fixture->out, "; job r1 of its queue runs longest, since 20");
+    hf_try_has(fixture->out, ": 'holdfast job cancel r1' ends it if it hangs\n");
 }
 
 /* The fence is the time of the claim, unless the clock went back before it. */

@@ -603,6 +603,28 @@ static void nothing_served(void)
     oldest.why.pools_down = 1;
 }
 
+static void no_slot_is_free(void)
+{
+    late();
+    queue.oldest = &oldest;
+    oldest.why.before = 0;
+    oldest.why.busy = 20;
+    SET(oldest.read.longest, "j0");
+    oldest.read.longest_ms = NOW - 3 * MIN;
+}
+
+static void a_busy_queue_names_the_job_that_runs_longest(void **state)
+{
+    (void)well(state);
+    no_slot_is_free();
+    char found[1024];
+    judge(found, sizeof found);
+    assert_non_null(
+        strstr(wrongs.at[0].why, "; job j0 of its queue runs longest, since "));
+    assert_non_null(strstr(wrongs.at[0].why,
+                           ": 'holdfast job cancel j0 -q mail' ends it if it hangs."));
+}
+
 static void a_late_queue_has_the_reason_of_job_why(void **state)
 {
     (void)state;
@@ -768,6 +790,7 @@ int main(void)
         TEST(every_rule_has_a_row),
         TEST(every_rule_is_explained),
         TEST(a_late_queue_has_the_reason_of_job_why),
+        TEST(a_busy_queue_names_the_job_that_runs_longest),
         TEST(the_other_whys_name_what_is_known),
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
