@@ -34,6 +34,7 @@ enum {
     PAUSED_MS = 10 * MINUTE_MS,
     MIXED_MS = HOUR_MS,
     VERSIONS_MAX = 8,
+    MIB = 1 << 20,
     GIB = 1 << 30
 };
 
@@ -206,11 +207,13 @@ static void judge_memory(hf_wrongs *out, const hf_facts_redis *r)
         begin(HF_WRONG_MEMORY, percent >= MEMORY_BAD ? HF_LEVEL_BAD : HF_LEVEL_WARN, 0);
     SAY(w.what, "Redis%s%s uses %.0f %% of its memory limit.",
         r->place[0] != '\0' ? " at " : "", r->place, percent);
+    const bool in_mib = most < GIB;
+    const double unit = in_mib ? MIB : GIB;
     SAY(w.why,
-        "%.2f of %.2f GiB are used. When it is full, new jobs are refused; workers go "
-        "on, "
-        "and make room.",
-        (double)used / GIB, (double)most / GIB);
+        "%.2f of %.2f %s are used. %s new jobs are refused; workers go on, and make "
+        "room.",
+        (double)used / unit, (double)most / unit, in_mib ? "MiB" : "GiB",
+        used >= most ? "It is full:" : "When it is full,");
     SAY(w.command, "holdfast doctor");
     SAY(w.page, "redis");
     add(out, &w);

@@ -603,6 +603,11 @@ static void nothing_served(void)
     oldest.why.pools_down = 1;
 }
 
+static void memory_full(void)
+{
+    redis.info.used_memory = redis.info.maxmemory = INT64_C(32) << 20;
+}
+
 static void no_slot_is_free(void)
 {
     late();
@@ -623,6 +628,16 @@ static void a_busy_queue_names_the_job_that_runs_longest(void **state)
         strstr(wrongs.at[0].why, "; job j0 of its queue runs longest, since "));
     assert_non_null(strstr(wrongs.at[0].why,
                            ": 'holdfast job cancel j0 -q mail' ends it if it hangs."));
+}
+
+static void a_full_redis_refuses_new_jobs_now(void **state)
+{
+    (void)well(state);
+    assert_why(
+        memory_full,
+        "32.00 of 32.00 MiB are used. It is full: new jobs are refused; workers go "
+        "on, and make room.",
+        "holdfast doctor");
 }
 
 static void a_late_queue_has_the_reason_of_job_why(void **state)
@@ -791,6 +806,7 @@ int main(void)
         TEST(every_rule_is_explained),
         TEST(a_late_queue_has_the_reason_of_job_why),
         TEST(a_busy_queue_names_the_job_that_runs_longest),
+        TEST(a_full_redis_refuses_new_jobs_now),
         TEST(the_other_whys_name_what_is_known),
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
