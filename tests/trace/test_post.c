@@ -25,8 +25,9 @@ static hf_post *post;
 static hf_post_answer answer;
 
 /* The library's look-ups come here. */
-int getaddrinfo(const char *restrict node, const char *restrict service,
-                const struct addrinfo *restrict hints, struct addrinfo **restrict out)
+__attribute__((visibility("default"))) int
+getaddrinfo(const char *restrict node, const char *restrict service,
+            const struct addrinfo *restrict hints, struct addrinfo **restrict out)
 {
     const uint64_t until = hf_test_now_ms() + LONG_MS;
     (void)node, (void)service, (void)hints, (void)out;
