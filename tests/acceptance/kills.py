@@ -182,8 +182,10 @@ class Play:
         require(not silent, f"jobs are dead without a reason: {silent[:3]}")
         wrong = []
         for job in set(dead) - crashers:
-            died = dead[job]["error"].count("its process died")
-            struck = sum(self.was_struck(run) for run in runs.get(job, ()) if not run.ended)
+            cut = [run for run in runs.get(job, ()) if not run.ended]
+            unbegun = max(0, 3 - len(cut))  # the process, or the worker, was struck before the handler wrote its note
+            died = dead[job]["error"].count("its process died") - unbegun
+            struck = sum(self.was_struck(run) for run in cut)
             say(f"  {job} died of 3 blows, {beside[job]} of them beside a job that crashed: {dead[job]['error']}")
             if died > struck + beside[job]:
                 wrong.append((dead[job]["error"], runs[job]))
