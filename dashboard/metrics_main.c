@@ -184,7 +184,7 @@ static void on_time(uv_timer_t *timer)
 /* Many readers of large texts who do not read are refused, and harm nobody else. */
 static void bound_memory(void)
 {
-#ifndef __SANITIZE_ADDRESS__
+#ifndef HF_SANITIZED
     const struct rlimit most = {.rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX};
     (void)setrlimit(RLIMIT_DATA, &most);
 #endif
