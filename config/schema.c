@@ -882,7 +882,8 @@ static const hf_key keys[] = {
      CONFIG(metrics_listen),
      .unset = "none",
      .help = "`ADDRESS:PORT`, as `127.0.0.1:9464`, or `unix:PATH`: serve `/metrics`, "
-             "`/healthz` and `/readyz` there; whoever reaches it reads the names of "
+             "`/healthz` and `/readyz` there; every client that reaches it reads the "
+             "names of "
              "queues and types. Needs the package holdfast-dashboard"},
 };
 

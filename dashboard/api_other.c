@@ -51,7 +51,7 @@ typedef struct scheduler {
     json_t *items, *changes;
     int64_t now_ms, until_ms;
     size_t n_zones;
-    char zones[ZONES][HF_ZONE_SIZE]; /* of which `changes` tells */
+    char zones[ZONES][HF_ZONE_SIZE]; /* the zones in `changes` */
 } scheduler;
 
 /* False: this host cannot read the expression or the zone. */

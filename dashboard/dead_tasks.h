@@ -33,7 +33,7 @@ typedef struct hf_task_order {
     int64_t since_ms, until_ms;   /* as hf_dead_filter has them */
     size_t jobs;                  /* at most so many */
     uint32_t rate;                /* in a second; 0: as fast as Redis answers */
-    char by[HF_TASK_BY], role[8]; /* who began it */
+    char by[HF_TASK_BY], role[8]; /* the caller that began it */
 } hf_task_order;
 
 typedef enum hf_task_state {
@@ -50,7 +50,7 @@ typedef struct hf_task_view {
     hf_task_state state;
     bool stopping;
     size_t done;
-    size_t unsure; /* jobs of which it is not known: Redis was away before it answered */
+    size_t unsure; /* jobs with an unknown result: Redis was away before it answered */
     char why[HF_DETAIL_SIZE];
     int64_t began_ms, ended_ms; /* on this host's clock; 0: it has not ended */
 } hf_task_view;

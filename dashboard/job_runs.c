@@ -116,7 +116,7 @@ static bool is_in_record(hf_run_end end)
     return end == HF_RUN_DONE || end == HF_RUN_FAILED || end == HF_RUN_DEAD;
 }
 
-/* Those of which no record tells: crashes, runs that were given back or cancelled. */
+/* Runs that no record has: crashes, runs that were given back or cancelled. */
 static void add_told(json_t *list, const hf_running *r, const hf_job_info *job)
 {
     for (size_t i = 0; r != NULL && i < hf_running_count(r); i++) {

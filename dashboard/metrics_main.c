@@ -69,7 +69,7 @@ static void say(hf_conn *conn, unsigned status, const char *text)
     give(conn, status, "text/plain", text, strlen(text));
 }
 
-/* To all who wait for it. */
+/* To all readers that wait for it. */
 static void answer(kind *k, unsigned status, const char *type, const char *text,
                    size_t len)
 {

@@ -14,7 +14,7 @@ enum {
     HOUR_MS = 3600000,
     SINCE_MS = 120000,
     RUNS = 2000, /* in an answer */
-    NEWS = 6,    /* looks of which an event tells: a slow reader misses some events */
+    NEWS = 6,    /* looks that an event covers: a slow reader misses some events */
     EVENT_MAX = 30 * 1024
 };
 

@@ -404,7 +404,7 @@ static void forget(hf_running *r)
     r->n_runs = i;
 }
 
-/* How a run ended that nobody watched is not known. */
+/* The end of a run without a viewer is not known. */
 static void forget_unwatched(hf_running *r)
 {
     size_t n = 0;

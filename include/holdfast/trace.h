@@ -7,7 +7,7 @@
  * OTLP (docs/traces.md).
  *
  * The trace of a job travels in its header "traceparent". Whether a trace is recorded was
- * decided by whoever began it; `sample` is for jobs without one. */
+ * decided by the caller that began it; `sample` is for jobs without one. */
 #ifndef HOLDFAST_TRACE_H
 #define HOLDFAST_TRACE_H
 

@@ -339,7 +339,7 @@ HF_API uint32_t hf_worker_slots(const hf_worker *worker);
 /* How many spans its tracer has lost; 0 without one. */
 HF_API uint64_t hf_worker_spans_dropped(const hf_worker *worker);
 
-/* From any thread, for whoever watches the process; neither waits for the loop. alive:
+/* From any thread, for a monitor of the process; neither waits for the loop. alive:
  * the loop has turned within 10 s, or sleeps no longer than it meant to. ready: it is
  * alive, Redis has answered a claim or a check within 30 s, it is neither quiet nor being
  * stopped, and if it has pools, at least one of them takes jobs. False: `detail` says

@@ -421,7 +421,7 @@ static void a_clock_that_was_wrong_loses_no_lock(void **state)
 
 /* ---- a Redis that takes no writes ---- */
 
-/* Somebody may have to see to it. Who waits for a lock has time; a call that waits for
+/* An operator may have to see to it. A waiter for a lock has time; a call that waits for
  * its answer has not, and is told. */
 static void without_writes_a_lock_is_waited_for_and_a_call_is_told(void **state)
 {

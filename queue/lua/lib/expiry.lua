@@ -68,7 +68,7 @@ end
 -- takes longer, because its record is written anew; and so do large records.
 local EXPIRE_MAX, DEATHS_MAX, EXPIRE_BYTES, AT_ONCE = 200, 50, 196608, 25
 
--- As expire_all, of ids none of which follows another one.
+-- As expire_all, for ids that follow no other one.
 local function expire_some(ids, times, buried)
   local dying, bytes = expire(ids, times)
   for k = 1, #dying do

@@ -53,7 +53,7 @@ local WAITS_FOR = -14 -- the code of a parked job
 local CRON, CRON_STATE = P .. 'cron', P .. 'cron_state'
 local CRON_NEXT, CRON_NAMED = P .. 'cron_next', P .. 'cron_named'
 
--- What workers tell of runs while somebody looks: a stream, one entry for each worker and second.
+-- What workers report of runs while a viewer looks: a stream, one entry for each worker and second.
 local RUN_EVENTS = P .. 'runs'
 
 -- The history of a queue: one hash for each minute, and one for each ten minutes (`t` before
