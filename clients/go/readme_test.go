@@ -46,7 +46,8 @@ func TestTheReadme(t *testing.T) {
 	if len(blocks) != 3 || blocks[1].language != "go" || blocks[2].language != "shell" {
 		t.Fatalf("found %v", blocks)
 	}
-	forGo := strings.ReplaceAll(regexp.MustCompile("(?m)^(\\(cd|npm) .*$").ReplaceAllString(blocks[2].text, ""), "node worker.mjs", "./hello")
+	forGo := strings.NewReplacer("node worker.mjs", "./hello", "build-package/go", "clients/go").Replace(
+		regexp.MustCompile("(?m)^(\\(cd|npm) .*$").ReplaceAllString(blocks[2].text, ""))
 	dir := t.TempDir()
 	here, err := os.Getwd()
 	if err != nil {

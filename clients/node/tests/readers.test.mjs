@@ -54,7 +54,7 @@ test("the README", async (t) => {
   const [worker, , session] = blocksOf("README.md", "## Use it from Node or Go");
   writeFileSync(join(place.folder, "worker.mjs"), worker);
   const installed = session.split("\n").filter((line) => !/^(\(cd|npm|go) /.test(line));
-  assert.equal(await place.run(installed.join("\n")), 'ada\n"hello, Ada"\n');
+  assert.equal(await place.run(installed.join("\n"), { HOLDFAST: root }), 'ada\n"hello, Ada"\n');
 });
 
 test("the service of webhooks", async (t) => {
