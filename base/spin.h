@@ -1,10 +1,10 @@
-/* spin.h - whether a thread that waits for an answer of Redis first polls for it for a
- * short while, instead of sleeping at once.
+/* spin.h - whether a thread that waits for an answer of Redis, or of a process of a pool,
+ * first polls for it for a short while, instead of sleeping at once.
  *
  * While requests follow one another closely, falling asleep and waking up takes longer
  * than Redis needs for a script, and as much processor time as polling. After a pause
  * spinning does not pay: Redis sleeps by then, and wakes fastest on the processor that
- * the asking thread leaves. Nor does it pay where Redis is far away, or shares the
+ * the asking thread leaves. It does not pay either where Redis is far away, or shares the
  * processor, as it may while several threads ask. So a thread spins only when no other
  * waits and the last answer was read a moment ago. After each useless spin it skips twice
  * as many. (After A. Karlin et al., Empirical Studies of Competitive Spinning for a

@@ -116,7 +116,7 @@ static void send_job(const char *type, uint32_t timeout_ms)
                                         .timeout_ms = timeout_ms},
                               .payload = "",
                               .checkpoint = ""};
-    hf_child_send(child, &job);
+    hf_child_send(child, &job, true);
 }
 
 /* The loop was slow: a timer comes first, and sees that the process has ended. Its

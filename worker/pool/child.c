@@ -165,7 +165,7 @@ static void begin_output(hf_child *c)
     hf_outputs_begin(&c->outputs);
 }
 
-void hf_child_send(hf_child *c, const hf_child_job *job)
+void hf_child_send(hf_child *c, const hf_child_job *job, bool alone)
 {
     hf_frame_job frame = job->frame;
     slot *s = free_slot(c);
@@ -196,6 +196,8 @@ void hf_child_send(hf_child *c, const hf_child_job *job)
     hf_buf_done(&line);
     if (s->timeout_ns != 0 && (c->timer_ns == 0 || s->timeout_ns < c->timer_ns))
         set_timer(c);
+    if (alone && c->last != NULL)
+        hf_wire_spin(&c->wire);
 }
 
 /* ---- its runs are ended ---- */

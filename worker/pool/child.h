@@ -98,8 +98,9 @@ typedef struct hf_child_job {
 /* Whether it takes another job now; whether it takes jobs at all, if not now. */
 bool hf_child_can_take(const hf_child *child);
 bool hf_child_takes_jobs(const hf_child *child);
-/* hf_child_can_take() was true. */
-void hf_child_send(hf_child *child, const hf_child_job *job);
+/* hf_child_can_take() was true. `alone`: no process has another run, so the loop may wait
+ * a moment for this one (hf_wire_spin()). */
+void hf_child_send(hf_child *child, const hf_child_job *job, bool alone);
 /* Asks it to end a run; KILL to the process after grace_ms (0: at once), if the verdict
  * has not come. May be called again, to end it sooner or for a stronger reason. */
 void hf_child_cancel(hf_child *child, const void *job, hf_frame_why why,

@@ -500,7 +500,7 @@ static void start(hf_supervisor *s, hf_member *m, hf_run *run)
     hf_run_push(&s->started, run);
     m->busy_ns = run->started_ns;
     m->exclusive = run->alone;
-    hf_child_send(m->child, &job);
+    hf_child_send(m->child, &job, s->started.n == 1);
 }
 
 /* A job that has to run alone does not stop those behind it. */

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "holdfast/job.h"
 #include "lock/minder/spawn.h"
 
@@ -103,6 +104,7 @@ static bool read_once(hf_wire *wire)
     char bytes[READ_SIZE];
     ssize_t n = read(wire->fd, bytes, sizeof bytes);
     if (n > 0) {
+        hf_spin_read(&wire->spin, hf_boot_ns());
         take_frames(wire, bytes, (size_t)n);
         return (size_t)n == sizeof bytes;
     }
@@ -195,4 +197,18 @@ bool hf_wire_write(hf_wire *wire, const hf_wire_part parts[3])
     if (wire->out.len > 0)
         set_watch(wire);
     return hf_buf_err(&wire->out) == HF_OK;
+}
+
+void hf_wire_spin(hf_wire *wire)
+{
+    uint64_t now_ns = hf_boot_ns(), end_ns = hf_spin_begin(&wire->spin, now_ns);
+    ssize_t n = -1;
+    char first;
+    if (end_ns == 0)
+        return;
+    while (n < 0 && now_ns < end_ns) {
+        n = recv(wire->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+        now_ns = hf_boot_ns();
+    }
+    hf_spin_end(&wire->spin, n < 0);
 }

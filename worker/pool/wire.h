@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/spin.h"
 #include "worker/pool/frame.h"
 
 typedef struct hf_wire_calls {
@@ -30,6 +31,7 @@ typedef struct hf_wire {
     hf_buf out; /* not written yet */
     bool deaf;  /* the other side is closed: what was written last has not arrived */
     bool reset; /* it had not read all when it was closed */
+    hf_spin spin;
 } hf_wire;
 
 /* Before all others. */
@@ -65,5 +67,8 @@ typedef struct hf_wire_part {
     size_t len;
 } hf_wire_part;
 HF_MUSTCHECK bool hf_wire_write(hf_wire *wire, const hf_wire_part parts[3]);
+/* What was written is answered soon, if the last answer came soon: spins until something
+ * can be read (base/spin.h). The loop stands still for at most HF_SPIN_NS. */
+void hf_wire_spin(hf_wire *wire);
 
 #endif
