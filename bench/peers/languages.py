@@ -55,13 +55,13 @@ class Pool(Queue):
     def __init__(self, name, missing, jobs, words, processes, env, verb="serve"):
         super().__init__(name, output(HOLDFAST, "version").split()[1], missing, jobs, words("fill"), words(verb),
                          [("HLEN", "hf:{default}:jobs")], env=env)
-        self.words, self.processes = words, processes
+        self.words, self.processes, self.sections = words, processes, {}
 
     def start(self, m, server):
         os.environ.update(self.env, PEER_SOCKET=server.socket)
         words = [word.format(socket=server.socket, jobs=0) for word in self.serve]
         worker = m.worker(server, [{"pool": words, "processes": self.processes, "env": "all"}],
-                          log={"level": "warn"})
+                          log={"level": "warn"}, **self.sections)
         return worker.child, worker.log
 
     def handlers(self, pid):

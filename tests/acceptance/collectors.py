@@ -9,9 +9,9 @@ from support import require
 
 
 class Collector:
-    """`status` and `headers` are what it answers, after `delay` seconds; `body` of a good answer."""
+    """`status` and `headers` are what it answers, after `delay` seconds; `body` of a good answer. It may keep no request."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, keep=True):
         self.status, self.headers, self.delay, self.body = 200, {}, 0, b"{}"
         self.requests, self.lock = [], threading.Lock()  # (time, headers, decoded body), also of refused ones
         collector = self
@@ -21,11 +21,12 @@ class Collector:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.headers.get("Content-Encoding") == "gzip":
-                    body = gzip.decompress(body)
                 status = collector.status
-                with collector.lock:
-                    collector.requests.append((time.monotonic(), self.path, dict(self.headers), status, body))
+                if keep:
+                    if self.headers.get("Content-Encoding") == "gzip":
+                        body = gzip.decompress(body)
+                    with collector.lock:
+                        collector.requests.append((time.monotonic(), self.path, dict(self.headers), status, body))
                 time.sleep(collector.delay)
                 try:
                     self.send_response(status)
@@ -42,6 +43,7 @@ class Collector:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # the sender has ended
         self.port = self.server.server_port
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
