@@ -1,8 +1,11 @@
 package holdfast
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,32 +52,75 @@ func TestTheReadme(t *testing.T) {
 	forGo := strings.NewReplacer("node worker.mjs", "./hello", "build-package/go", "clients/go").Replace(
 		regexp.MustCompile("(?m)^(\\(cd|npm) .*$").ReplaceAllString(blocks[2].text, ""))
 	dir := t.TempDir()
-	here, err := os.Getwd()
+	write(t, filepath.Join(dir, "main.go"), blocks[1].text)
+	if out := reads(t, dir, forGo, holdfast, server); out != "ada\n\"hello, Ada\"\n" {
+		t.Errorf("found %q", out)
+	}
+}
+
+// The service examples/thumbnails, as its page shows it.
+func TestTheThumbnails(t *testing.T) {
+	holdfast, server, dir := command(t), testredis.Start(t), t.TempDir()
+	_, blocks := part(t, "examples/thumbnails/README.md", "## Start it")
+	if len(blocks) != 4 {
+		t.Fatalf("found %v", blocks)
+	}
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "thumbnails"))); err != nil {
+		t.Fatal(err)
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 640, 480))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "picture.jpg"), picture.String())
+	module := `go mod edit -replace holdfast-queue/holdfast="$HOLDFAST/clients/go"` + "\n"
+	out := reads(t, dir, module+blocks[0].text+blocks[1].text+blocks[3].text, holdfast, server, "ADDR="+testredis.FreeAddr(t))
+	names := regexp.MustCompile("[0-9a-f]{64}")
+	if found, shown := names.ReplaceAllString(out, ""), names.ReplaceAllString(blocks[2].text, ""); found != shown {
+		t.Errorf("found %q", found)
+	}
+	file, err := os.Open(filepath.Join(dir, "small.png"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, text := range map[string]string{
-		"main.go": blocks[1].text, "bin/holdfast": "#!/bin/sh\nexec " + holdfast + ` "$@"` + "\n",
-	} {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	defer file.Close()
+	if small, err := png.DecodeConfig(file); err != nil || small.Width != 160 || small.Height != 120 {
+		t.Errorf("found %+v, %v", small, err)
 	}
-	shell := exec.Command("bash", "-euc", forGo)
+}
+
+// write makes a file that may be executed.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reads runs what a reader types in a folder, with the command in PATH, and
+// returns what it prints.
+func reads(t *testing.T, dir, session, holdfast string, server *testredis.Server, env ...string) string {
+	t.Helper()
+	write(t, filepath.Join(dir, "bin", "holdfast"), "#!/bin/sh\nexec "+holdfast+` "$@"`+"\n")
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("bash", "-euc", session)
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "HOLDFAST="+filepath.Join(here, "..", ".."), "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
-		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	shell.Env = append(append(os.Environ(), "HOLDFAST="+root, "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
+		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH")), env...)
 	var log strings.Builder
 	shell.Stderr = &log
 	out, err := shell.Output()
-	if err != nil || string(out) != "ada\n\"hello, Ada\"\n" {
+	if err != nil {
 		worker, _ := os.ReadFile(filepath.Join(dir, "worker.log"))
-		t.Errorf("found %q, %v\n%s\n%s", out, err, log.String(), worker)
+		t.Fatalf("found %q, %v\n%s\n%s", out, err, log.String(), worker)
 	}
+	return string(out)
 }
 
 // The program around the blocks and the tables of docs/go.md.

@@ -39,6 +39,17 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// FreeAddr returns an address of this machine where nothing listened a moment ago.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return fmt.Sprintf("127.0.0.1:%d", free.Addr().(*net.TCPAddr).Port%20000+20000) // the bus of a node has the port + 10000
+}
+
 // StartNode starts a node of a cluster.
 func StartNode(t testing.TB) *Server {
 	t.Helper()
@@ -46,15 +57,13 @@ func StartNode(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(FreeAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := free.Addr().(*net.TCPAddr).Port%20000 + 20000 // the bus has the port + 10000
-	free.Close()
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	addr := "127.0.0.1:" + port
 	s := &Server{URL: "redis://" + addr, Addr: addr, Dir: dir, Client: redis.NewClient(&redis.Options{Addr: addr}),
-		args: []string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--cluster-enabled", "yes"}}
+		args: []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--cluster-enabled", "yes"}}
 	s.run(t)
 	return s
 }
