@@ -4,6 +4,7 @@ import { JobCancelled, JobDead, JobUnknown, NoAnswer, ResultTimeout } from "hold
 import { deliver, hf } from "./jobs.mjs";
 
 const BODY_MAX = 64 * 1024;
+const WAITS = ["waiting", "running", "parked"];
 
 /** A request that cannot be served, with the sentence for its sender. */
 class Wrong extends Error {
@@ -38,22 +39,25 @@ function checked(value) {
   return { id, url, event };
 }
 
-/** The sender chooses the id, so one that had no answer may send again. */
+/** The sender chooses the id, so one that had no answer may send again: a job that is done still has its unique key. */
 async function accept(request) {
   const { id, url, event } = checked(await jsonOf(request));
-  const ref = await deliver.enqueue({ url, event }, { id });
-  return [ref.outcome === "new" ? 202 : 200, { id, outcome: ref.outcome }];
+  const { outcome } = await deliver.enqueue({ url, event }, { id, unique: id, uniqueFor: "1d" });
+  return outcome === "new" ? [202, { id, outcome }] : [200, { id, outcome: "exists" }];
 }
 
 async function look(id) {
+  const ref = hf.ref(id);
+  const state = await ref.state();
+  if (WAITS.includes(state)) return [200, { id, state }];
   try {
-    const result = await hf.ref(id).result({ timeout: 1 });
+    const result = await ref.result({ timeout: "1s" });
     return [200, { id, state: "done", ...result }];
   } catch (error) {
     if (error instanceof JobUnknown) throw new Wrong(404, "there is no such delivery");
     if (error instanceof JobDead) return [200, { id, state: "dead", error: error.text.split("\n")[0] }];
     if (error instanceof JobCancelled) return [200, { id, state: "cancelled" }];
-    if (error instanceof ResultTimeout) return [200, { id, state: await error.ref.state() }];
+    if (error instanceof ResultTimeout) return [200, { id, state: "waiting" }]; // retried in this moment
     throw error;
   }
 }

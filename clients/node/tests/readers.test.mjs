@@ -57,6 +57,19 @@ test("the README", async (t) => {
   assert.equal(await place.run(installed.join("\n"), { HOLDFAST: root }), 'ada\n"hello, Ada"\n');
 });
 
+// Asks without a pause until each delivery is done, and prints an answer that says so without its result.
+const POLL = `
+const url = \`http://127.0.0.1:\${process.env.PORT}/deliveries\`;
+for (let i = 0; i < 50; i++) {
+  const body = JSON.stringify({ id: "polled-" + i, url: process.env.RECEIVER, event: {} });
+  await fetch(url, { method: "POST", body });
+  let seen;
+  do seen = await (await fetch(url + "/polled-" + i)).json();
+  while (seen.state !== "done");
+  if (seen.status !== 200) console.log(seen);
+}
+`;
+
 test("the service of webhooks", async (t) => {
   const server = await new Server().start();
   const seen = [];
@@ -76,9 +89,13 @@ test("the service of webhooks", async (t) => {
   const said =
     '{"error":"id: expected 1 to 128 characters of A-Z a-z 0-9 . _ : -"}\n{"error":"there is no such delivery"}\n';
   const more = { PORT, RECEIVER: `http://127.0.0.1:${receiver.address().port}/` };
-  assert.equal(await place.run(start + deliver + wrong + stop, more), shown + said);
-  assert.equal(seen.length, 2);
-  for (const { body, ...headers } of seen) {
+  const again = `curl -s http://127.0.0.1:$PORT/deliveries --json '{"id":"order-7","url":"'$RECEIVER'","event":1}'\n`;
+  const known = '{"id":"order-7","outcome":"exists"}\n';
+  writeFileSync(join(place.folder, "poll.mjs"), POLL);
+  const typed = start + deliver + again + wrong + "node poll.mjs\n" + stop;
+  assert.equal(await place.run(typed, more), shown + known + said);
+  assert.equal(seen.length, 52);
+  for (const { body, ...headers } of seen.slice(0, 2)) {
     assert.equal(body, '{"paid":true}');
     assert.equal(headers["webhook-id"], "order-7");
     const expected = createHmac("sha256", "only-for-trying").update(`order-7.${body}`).digest("hex");
