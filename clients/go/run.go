@@ -142,7 +142,8 @@ func becomeWorker(o *runOptions) error {
 	if command == "" && !inside {
 		found, err := exec.LookPath("holdfast")
 		if err != nil {
-			return errors.New("expected the command holdfast in PATH, or its file in HOLDFAST_BIN, found neither")
+			return errors.New("expected the command holdfast in PATH, its file in HOLDFAST_BIN, or an import of " +
+				"holdfast-queue/holdfast/command, found none")
 		}
 		command = found
 	}

@@ -201,7 +201,7 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 	Handle(m, nothing[email])
 	t.Setenv("HOLDFAST_BIN", "")
 	t.Setenv("PATH", t.TempDir())
-	if err := Run(ctx, m); err == nil || !strings.Contains(err.Error(), "expected the command holdfast in PATH") {
+	if err := Run(ctx, m); err == nil || !strings.Contains(err.Error(), "an import of holdfast-queue/holdfast/command, found none") {
 		t.Errorf("found %v", err)
 	}
 	t.Setenv("HOLDFAST_BIN", "/nowhere/holdfast")

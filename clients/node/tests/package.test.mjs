@@ -81,7 +81,11 @@ test("a program that becomes the worker needs the command, and jobs", () => {
   const missing = start('hf.job("t", () => {});');
   assert.deepEqual(
     [missing.status, missing.stderr],
-    [69, "holdfast: expected the command holdfast in PATH, or its file in HOLDFAST_BIN, found neither\n"],
+    [
+      69,
+      `holdfast: expected the command holdfast in the package @holdfast-queue/linux-${process.arch} or PATH, ` +
+        "or its file in HOLDFAST_BIN, found none\n",
+    ],
   );
   const wrong = start('hf.job("t", () => {});', { HOLDFAST_BIN: "/nowhere/holdfast" });
   assert.equal(wrong.status, 69);

@@ -45,21 +45,21 @@ function wordsOf(hf: Holdfast, { config, queues = [], processes, logs }: RunOpti
 
 // ---- the command ----
 
+const PLATFORM = `@holdfast-queue/${process.platform}-${process.arch}`;
+
 /** HOLDFAST_BIN, that of the package for this platform, or the one in PATH. */
 export function command(): string {
   const found = process.env.HOLDFAST_BIN ?? bundled() ?? inPath();
   if (found !== undefined) return found;
-  process.stderr.write("holdfast: expected the command holdfast in PATH, or its file in HOLDFAST_BIN, found neither\n");
+  process.stderr.write(
+    `holdfast: expected the command holdfast in the package ${PLATFORM} or PATH, or its file in HOLDFAST_BIN, found none\n`,
+  );
   process.exit(EXIT_UNAVAILABLE);
 }
 
 function bundled(): string | undefined {
   try {
-    return join(
-      dirname(require.resolve(`@holdfast-queue/${process.platform}-${process.arch}/package.json`)),
-      "bin",
-      "holdfast",
-    );
+    return join(dirname(require.resolve(`${PLATFORM}/package.json`)), "bin", "holdfast");
   } catch {
     return undefined;
   }
