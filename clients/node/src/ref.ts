@@ -43,16 +43,24 @@ export interface ResultOptions {
 
 /** `id` and `queue` of a job, and the outcome of its enqueueing, as docs/node.md lists them. */
 export class JobRef<Result = unknown> {
-  private accepted = "0";
+  // An error that no code catches is shown with all of its own, and of its `ref`: not with these.
+  readonly #hf: Holdfast;
+  readonly #kept: boolean;
+  #tag: string | undefined;
+  #accepted = "0";
 
   constructor(
-    protected readonly hf: Holdfast,
+    hf: Holdfast,
     public id: string,
     readonly queue: string,
     public outcome: Outcome = "new",
-    private tag?: string,
-    private readonly kept = true,
-  ) {}
+    tag?: string,
+    kept = true,
+  ) {
+    this.#hf = hf;
+    this.#kept = kept;
+    this.#tag = tag;
+  }
 
   /** What a log or an answer shows of it: not the connection, whose URL may have a password. */
   toJSON(): { id: string; queue: string; outcome: Outcome } {
@@ -65,7 +73,7 @@ export class JobRef<Result = unknown> {
 
   /** The moment at which Redis accepted a job that is awaited. */
   acceptedAt(ms: string): void {
-    this.accepted = ms;
+    this.#accepted = ms;
   }
 
   /**
@@ -74,9 +82,9 @@ export class JobRef<Result = unknown> {
    */
   async result(options: ResultOptions = {}): Promise<Result> {
     const until = options.timeout === undefined ? Infinity : performance.now() + toMs(options.timeout, "timeout");
-    if (!this.kept) throw new NotKept(this, "it has no `keep`, so nothing is left of it when it is done");
+    if (!this.#kept) throw new NotKept(this, "it has no `keep`, so nothing is left of it when it is done");
     options.signal?.throwIfAborted();
-    const listener = this.hf.listenerOf(this.tag ?? this.queue);
+    const listener = this.#hf.listenerOf(this.#tag ?? this.queue);
     let wake = (): void => {};
     const stop = listener.listen(this.id, () => wake());
     const abort = (): void => wake();
@@ -84,10 +92,10 @@ export class JobRef<Result = unknown> {
     try {
       for (;;) {
         const told = new Promise<void>((resolve) => (wake = resolve));
-        const answer = await this.onItsShard("await", [this.id, "1", this.accepted, "0", listener.client, "1"]);
+        const answer = await this.onItsShard("await", [this.id, "1", this.#accepted, "0", listener.client, "1"]);
         const ended = this.endOf(answer);
         if (ended !== null) return ended.value as Result;
-        if (answer[12]) this.accepted = String(answer[12] as Buffer | number);
+        if (answer[12]) this.#accepted = String(answer[12] as Buffer | number);
         const left = until - performance.now();
         if (left > 0 && !options.signal?.aborted) await firstOf(told, Math.min(left, LOOK));
         else break;
@@ -96,7 +104,7 @@ export class JobRef<Result = unknown> {
       stop();
       options.signal?.removeEventListener("abort", abort);
     }
-    await this.onItsShard("await", [this.id, "0", this.accepted, "0", listener.client, "0"]);
+    await this.onItsShard("await", [this.id, "0", this.#accepted, "0", listener.client, "0"]);
     options.signal?.throwIfAborted();
     throw new ResultTimeout(this, "it has not ended in time");
   }
@@ -115,17 +123,17 @@ export class JobRef<Result = unknown> {
 
   /** What is known of the job now. `unknown`: it is done and not kept, or it never was. */
   async state(): Promise<State> {
-    const answer = await this.onItsShard("job", [this.id, "0", this.accepted, "0"]);
+    const answer = await this.onItsShard("job", [this.id, "0", this.#accepted, "0"]);
     const found = answer[0] === OK ? STATES[String(answer[2])] : WORDS[String(answer[4])];
     return found ?? "unknown";
   }
 
   /** The answer of the shard that has the job; of a queue without shards, that of the queue. */
   private async onItsShard(name: ScriptName, args: Word[]): Promise<Answer> {
-    let tags = [this.tag ?? this.queue];
-    if (this.tag === undefined) {
+    let tags = [this.#tag ?? this.queue];
+    if (this.#tag === undefined) {
       try {
-        return await this.hf.script(name, this.queue, args);
+        return await this.#hf.script(name, this.queue, args);
       } catch (error) {
         if (!(error instanceof Sharded)) throw error;
         tags = error.tags;
@@ -134,10 +142,10 @@ export class JobRef<Result = unknown> {
     const first = shardOf(this.id, tags.length);
     let answer: Answer = [GONE, 0];
     for (const tag of [...tags.slice(first), ...tags.slice(0, first)]) {
-      answer = await this.hf.script(name, tag, args);
+      answer = await this.#hf.script(name, tag, args);
       const code = name === "requeue" && answer[0] === OK ? (answer[2] as number[])[0] : answer[0];
       if (code !== GONE || (answer[4] !== undefined && String(answer[4]) !== "")) {
-        this.tag = tag;
+        this.#tag = tag;
         break;
       }
     }

@@ -29,12 +29,15 @@ export class FakeJob extends JobRef {
   value: unknown;
   attempts = 0;
 
+  readonly #hf: Holdfast;
+
   constructor(
     hf: Holdfast,
     call: Call,
     private readonly test: Testing,
   ) {
     super(hf, call.plan.id ?? hf.newId(), call.queue);
+    this.#hf = hf;
     const record = Buffer.from(call.record(null) as string);
     const end = record.indexOf(10);
     const { type, headers = {}, ...options } = JSON.parse(record.toString("utf8", 0, end)) as Record<string, unknown>;
@@ -75,10 +78,10 @@ export class FakeJob extends JobRef {
   /** Runs it. What its handler throws is thrown here, unless it is a verdict. */
   async run(): Promise<void> {
     this.test.remove(this, "running");
-    const type = this.hf.jobs.get(this.type);
+    const type = this.#hf.jobs.get(this.type);
     if (type === undefined) throw new HoldfastError(`expected a handler for the type '${this.type}', found none`);
     try {
-      const end = endOfValue(await callHandler(type, this.job(), this.hf.around));
+      const end = endOfValue(await callHandler(type, this.job(), this.#hf.around));
       if (end.word !== "done") throw new Dead(end.error);
       this.value = end.json ? JSON.parse(end.body as string) : end.body;
       this.ended = "done";

@@ -33,6 +33,15 @@ test("a job and a client are logged and sent without the connection", async () =
   for (const text of [inspect(type, { depth: 9 }), JSON.stringify(type)]) assert.doesNotMatch(text, /password/);
 });
 
+test("an error that no code catches does not show the connection", async () => {
+  const ref = await hf.send("t");
+  await assert.rejects(ref.result(), (error) => {
+    const text = inspect(error, { customInspect: false, depth: 9 }); // as Node shows it
+    assert.match(text, /  ref: JobRef \{ id: '\S+', queue: 'default', outcome: 'new' \},\n  text: /);
+    return true;
+  });
+});
+
 test("a record, and the place of its options", async () => {
   const ref = await hf.send(
     "email.send",
