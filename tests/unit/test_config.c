@@ -1,26 +1,38 @@
-/* The configuration file: good ones are read as they stand, bad ones are refused with the
- * line beside them (config/bad/NAME.expected), and the reference in docs is that of the
- * table. */
+/* The configuration file: those of config/good.txt are read as they stand, those of
+ * config/bad.txt are refused with the message below them, and the reference in docs is
+ * that of the table. */
 #include "config/config.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/schema.h"
 #include "tests/support/eventually.h"
+#include "tests/support/markdown.h"
+#include "tests/support/sections.h"
 #include "tests/support/tempdir.h"
 
-enum { PATH_SIZE = 512, DOCUMENT_SIZE = 1 << 18 };
+enum { PATH_SIZE = 512, BAD_SIZE = 2048, DOCUMENT_SIZE = 1 << 18 };
 
 #define FOLDER HF_TEST_SOURCE "/tests/unit/config"
 
+static char dir[HF_TEMPDIR_SIZE]; /* of the file that is loaded */
+
+static void write_file(const char *name, const char *text, char path[PATH_SIZE])
+{
+    snprintf(path, PATH_SIZE, "%s/%s.yaml", dir, name);
+    hf_write_file(path, text);
+}
+
+/* A section of the good ones. */
 static hf_config *load_good(const char *name)
 {
     char path[PATH_SIZE], detail[HF_CONFIG_DETAIL_SIZE] = "";
     hf_config *config = NULL;
-    snprintf(path, sizeof path, FOLDER "/good/%s.yaml", name);
+    char *text = hf_section_read(FOLDER "/good.txt", name);
+    write_file(name, text, path);
+    free(text);
     hf_err err = hf_config_load(&config, path, detail);
     if (err != HF_OK)
         fail_msg("%s", detail);
@@ -284,17 +296,14 @@ static void types_of_pools_have_their_options(void **state)
 static void sixty_five_pools_are_too_many(void **state)
 {
     (void)state;
-    char detail[HF_CONFIG_DETAIL_SIZE], dir[HF_TEMPDIR_SIZE], path[HF_TEMPDIR_SIZE + 8];
+    char detail[HF_CONFIG_DETAIL_SIZE], path[PATH_SIZE];
     char text[4096] = "handlers:\n";
     hf_config *config = NULL;
     for (size_t i = 0, at = strlen(text); i < HF_POOLS_MAX + 1; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "  - pool: [p%zu]\n", i);
-    hf_tempdir_make(dir);
-    snprintf(path, sizeof path, "%s/f", dir);
-    hf_write_file(path, text);
+    write_file("many", text, path);
     assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
     assert_non_null(strstr(detail, ":66:5: expected at most 64 pools, found more"));
-    hf_tempdir_remove(dir);
 }
 
 static void schedules_have_the_options_of_their_jobs(void **state)
@@ -364,63 +373,79 @@ a_zero_that_options_would_take_for_the_default_is_passed_on_as_zero(void **state
     hf_config_free(config);
 }
 
-/* Calls `each` with the name of every *.yaml file of a folder; returns how many. */
-static unsigned for_each_yaml(const char *folder, void (*each)(const char *name))
-{
-    unsigned n = 0;
-    DIR *dir = opendir(folder);
-    assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        char name[PATH_SIZE];
-        snprintf(name, sizeof name, "%s", entry->d_name);
-        char *dot = strrchr(name, '.');
-        if (dot == NULL || strcmp(dot, ".yaml") != 0)
-            continue;
-        *dot = '\0';
-        each(name);
-        n++;
-    }
-    closedir(dir);
-    return n;
-}
-
-static void load_and_free(const char *name)
-{
-    hf_config_free(load_good(name));
-}
-
 static void every_good_file_is_taken(void **state)
 {
     (void)state;
-    assert_true(for_each_yaml(FOLDER "/good", load_and_free) >= 6);
+    char *file = hf_md_read(FOLDER "/good.txt");
+    hf_section section;
+    size_t n = 0;
+    for (const char *at = file; hf_section_next(&at, &section); n++)
+        hf_config_free(load_good(section.name));
+    free(file);
+    assert_int_equal(n, 9);
 }
 
-static void refuse(const char *name)
+/* True if a file is refused with this message, which the file's path begins. */
+static bool is_refused(const char *name, const char *text, const char *message)
 {
-    char path[2 * PATH_SIZE], said[HF_CONFIG_DETAIL_SIZE],
-        wanted[2 * HF_CONFIG_DETAIL_SIZE];
+    char path[PATH_SIZE], wanted[2 * HF_CONFIG_DETAIL_SIZE];
     char detail[HF_CONFIG_DETAIL_SIZE] = "";
-    snprintf(path, sizeof path, FOLDER "/bad/%s.expected", name);
-    hf_read_file(path, said, sizeof said);
-    said[strcspn(said, "\n")] = '\0';
-    snprintf(path, sizeof path, FOLDER "/bad/%s.yaml", name);
-    snprintf(wanted, sizeof wanted, "%s:%s", path, said);
     hf_config *config = NULL;
-    assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
-    assert_null(config);
-    assert_string_equal(detail, wanted);
+    write_file(name, text, path);
+    snprintf(wanted, sizeof wanted, "%s:%s", path, message);
+    hf_err err = hf_config_load(&config, path, detail);
+    bool is = err == HF_CONFIG && config == NULL && strcmp(detail, wanted) == 0;
+    if (!is)
+        print_error("%s: expected '%s', found %s '%s'\n", name, wanted, hf_err_name(err),
+                    detail);
+    hf_config_free(config);
+    return is;
 }
 
-static void every_bad_file_is_refused_with_the_line_beside_it(void **state)
+/* A section: the file, and the line of its message. */
+static bool is_refused_as_written(const hf_section *section)
+{
+    char text[BAD_SIZE], *mark;
+    assert_in_range(section->len, 1, sizeof text - 1);
+    snprintf(text, sizeof text, "%.*s", (int)section->len, section->text);
+    if ((mark = strstr(text, "\n=> ")) == NULL)
+        fail_msg("%s: it has no line with its message", section->name);
+    mark[1] = '\0';
+    char *message = mark + strlen("\n=> ");
+    message[strcspn(message, "\n")] = '\0';
+    return is_refused(section->name, text, message);
+}
+
+static void every_bad_file_is_refused_with_the_message_below_it(void **state)
 {
     (void)state;
-    assert_true(for_each_yaml(FOLDER "/bad", refuse) >= 60);
+    char *file = hf_md_read(FOLDER "/bad.txt");
+    hf_section section;
+    size_t n = 0, wrong = 0;
+    for (const char *at = file; hf_section_next(&at, &section); n++)
+        wrong += !is_refused_as_written(&section);
+    free(file);
+    print_message("%zu bad files\n", n);
+    assert_true(n >= 126);
+    assert_int_equal(wrong, 0);
+}
+
+static void bytes_of_no_text_and_endless_nesting_are_refused(void **state)
+{
+    (void)state;
+    static char braces[200001];
+    memset(braces, '{', sizeof braces - 1);
+    assert_true(
+        is_refused("braces", braces, "1:17: expected at most 16 levels, found more"));
+    assert_true(is_refused(
+        "utf8", "namespace: hf\npoison: \377\n",
+        "2:9: expected YAML, found broken YAML (invalid leading UTF-8 octet)"));
 }
 
 static void a_missing_file_a_directory_and_a_huge_file_are_told(void **state)
 {
     (void)state;
-    char detail[HF_CONFIG_DETAIL_SIZE], dir[HF_TEMPDIR_SIZE], path[HF_TEMPDIR_SIZE + 8];
+    char detail[HF_CONFIG_DETAIL_SIZE], path[PATH_SIZE];
     char wanted[HF_CONFIG_DETAIL_SIZE];
     hf_config *config = NULL;
     assert_int_equal(hf_config_load(&config, "/nowhere/holdfast.yaml", detail),
@@ -431,13 +456,11 @@ static void a_missing_file_a_directory_and_a_huge_file_are_told(void **state)
     assert_int_equal(hf_config_load(&config, "/", detail), HF_CONFIG);
     assert_string_equal(detail, "/:1:1: expected a file that can be read, found none "
                                 "(Is a directory)");
-    hf_tempdir_make(dir);
-    snprintf(path, sizeof path, "%s/f", dir);
     char *huge = malloc(HF_CONFIG_FILE_MAX + 2);
     assert_non_null(huge);
     memset(huge, '#', HF_CONFIG_FILE_MAX + 1);
     huge[HF_CONFIG_FILE_MAX + 1] = '\0';
-    hf_write_file(path, huge);
+    write_file("huge", huge, path);
     free(huge);
     assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
     snprintf(wanted, sizeof wanted,
@@ -447,25 +470,21 @@ static void a_missing_file_a_directory_and_a_huge_file_are_told(void **state)
     assert_string_equal(
         detail, "/dev/zero:1:1: expected a file of at most 1MiB, found a larger one");
     assert_null(config);
-    hf_tempdir_remove(dir);
 }
 
 static void sixty_five_queues_are_too_many(void **state)
 {
     (void)state;
-    char detail[HF_CONFIG_DETAIL_SIZE], dir[HF_TEMPDIR_SIZE], path[HF_TEMPDIR_SIZE + 8];
+    char detail[HF_CONFIG_DETAIL_SIZE], path[PATH_SIZE];
     char text[4096] = "queues:\n";
     hf_config *config = NULL;
     for (size_t i = 0, at = strlen(text); i < HF_CONFIG_QUEUES_MAX + 1; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "  - name: q%zu\n", i);
-    hf_tempdir_make(dir);
-    snprintf(path, sizeof path, "%s/f", dir);
-    hf_write_file(path, text);
+    write_file("many", text, path);
     assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
     assert_non_null(strstr(detail,
                            ":2:3: expected a list of mappings, at most 64 entries, "
                            "found 65 entries"));
-    hf_tempdir_remove(dir);
 }
 
 static void the_reference_in_the_documents_is_that_of_the_table(void **state)
@@ -512,11 +531,15 @@ int main(void)
         cmocka_unit_test(
             a_zero_that_options_would_take_for_the_default_is_passed_on_as_zero),
         cmocka_unit_test(every_good_file_is_taken),
-        cmocka_unit_test(every_bad_file_is_refused_with_the_line_beside_it),
+        cmocka_unit_test(every_bad_file_is_refused_with_the_message_below_it),
+        cmocka_unit_test(bytes_of_no_text_and_endless_nesting_are_refused),
         cmocka_unit_test(a_missing_file_a_directory_and_a_huge_file_are_told),
         cmocka_unit_test(sixty_five_queues_are_too_many),
         cmocka_unit_test(the_reference_in_the_documents_is_that_of_the_table),
         cmocka_unit_test(every_key_has_a_help_and_a_default_that_it_would_take_itself),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    hf_tempdir_make(dir);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_tempdir_remove(dir);
+    return failed;
 }
