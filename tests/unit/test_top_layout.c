@@ -1,5 +1,5 @@
 /* What `holdfast top` draws: one system, at the three sizes, page by page, as it stands
- * in tests/unit/top. HF_WRITE_SCREENS=1 writes these files anew; then read them. */
+ * in top_screens.txt. HF_WRITE_SCREENS=1 writes that file anew; then read it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,11 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "tests/support/eventually.h"
+#include "tests/support/sections.h"
 #include "top/keys.h"
 #include "top/layout.h"
 
+#define SCREENS HF_TEST_SOURCE "/tests/unit/top_screens.txt"
 #define NOW INT64_C(1800000000000)
 #define SET(field, text) ((void)snprintf(field, sizeof(field), "%s", text))
 
@@ -228,31 +230,25 @@ static const char *draw(unsigned columns, unsigned rows)
     return text;
 }
 
-static void read_file(const char *path, char *out, size_t size)
-{
-    FILE *file = fopen(path, "r");
-    out[0] = '\0';
-    if (file == NULL)
-        return;
-    out[fread(out, 1, size - 1, file)] = '\0';
-    (void)fclose(file);
-}
-
 static void assert_screen(const char *name, const char *found)
 {
-    static char expected[TEXT];
-    char path[512];
-    (void)snprintf(path, sizeof path, HF_TEST_SOURCE "/tests/unit/top/%s", name);
-    if (getenv("HF_WRITE_SCREENS") != NULL) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        assert_true(fputs(found, file) >= 0);
-        assert_int_equal(fclose(file), 0);
-    }
-    memset(expected, 0, sizeof expected);
-    read_file(path, expected, sizeof expected);
+    char *expected = hf_section_read(SCREENS, name);
     if (strcmp(expected, found) != 0)
         fail_msg("%s: expected\n%s\nfound\n%s", name, expected, found);
+    free(expected);
+}
+
+/* Begins the file anew if it is to be written; NULL: it is not. */
+static FILE *open_screens(void)
+{
+    if (getenv("HF_WRITE_SCREENS") == NULL)
+        return NULL;
+    FILE *file = fopen(SCREENS, "w");
+    assert_non_null(file);
+    assert_true(fputs("What `holdfast top` draws of the system in "
+                      "tests/unit/test_top_layout.c, at three sizes.\n",
+                      file) >= 0);
+    return file;
 }
 
 static void has(const char *part)
@@ -282,20 +278,27 @@ static hf_style style_of(const char *beginning)
 
 /* ---- tests ---- */
 
-static void each_page_is_as_it_stands_in_its_file(void **state)
+static void each_page_is_as_it_stands_in_the_file(void **state)
 {
     static const unsigned sizes[][2] = {{60, 12}, {80, 24}, {200, 50}};
     static const char *const pages[] = {"overview", "running", "dead",
                                         "workers",  "locks",   "types"};
     (void)state;
+    FILE *file = open_screens();
     for (size_t i = 0; i < HF_COUNT(sizes); i++)
         for (size_t page = 0; page < HF_PAGES; page++) {
             char name[64];
             view.page = (hf_top_page)page;
-            (void)snprintf(name, sizeof name, "%s-%ux%u.screen", pages[page], sizes[i][0],
+            (void)snprintf(name, sizeof name, "%s %ux%u", pages[page], sizes[i][0],
                            sizes[i][1]);
-            assert_screen(name, draw(sizes[i][0], sizes[i][1]));
+            const char *found = draw(sizes[i][0], sizes[i][1]);
+            if (file == NULL)
+                assert_screen(name, found);
+            else
+                assert_true(fprintf(file, "\n== %s\n%s", name, found) > 0);
         }
+    if (file != NULL)
+        assert_int_equal(fclose(file), 0);
 }
 
 static void no_size_is_left_by_a_cell(void **state)
@@ -409,7 +412,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(each_page_is_as_it_stands_in_its_file),
+        TEST(each_page_is_as_it_stands_in_the_file),
         TEST(no_size_is_left_by_a_cell),
         TEST(without_utf8_all_is_ascii),
         TEST(wide_characters_take_two_columns),
