@@ -289,7 +289,7 @@ static void put_wrong(hf_prom *out, const hf_wrongs *w)
     hf_prom_family(out, "holdfast_wrong", HF_PROM_GAUGE,
                    "Things that are wrong, as `holdfast wrong` tells them.");
     for (int rule = 0; rule < HF_WRONG_COUNT; rule++)
-        for (int level = HF_LEVEL_BAD; level <= HF_LEVEL_NOTE; level++) {
+        for (int level = HF_LEVEL_BAD; level < HF_LEVELS; level++) {
             const label labels[HF_PROM_LABELS] = {
                 {"rule", hf_wrong_rule_word((hf_wrong_rule)rule)},
                 {"level", hf_wrong_level_word((hf_wrong_level)level)}};

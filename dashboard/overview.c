@@ -350,11 +350,12 @@ static json_t *totals_of(const hf_overview *o)
 static json_t *verdict_of(const hf_overview *o)
 {
     char text[HF_VERDICT_SIZE];
-    return json_pack("{s:s, s:I, s:I, s:s}", "level", hf_wrong_verdict_word(&o->wrongs),
-                     "things", (json_int_t)hf_wrong_things(&o->wrongs), "notes",
-                     (json_int_t)o->wrongs.levels[HF_LEVEL_NOTE], "text",
-                     o->away ? "Redis does not answer"
-                             : hf_wrong_verdict(&o->wrongs, text));
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:s}", "level", hf_wrong_verdict_word(&o->wrongs), "things",
+        (json_int_t)hf_wrong_things(&o->wrongs), "notes",
+        (json_int_t)o->wrongs.levels[HF_LEVEL_NOTE], "hints",
+        (json_int_t)o->wrongs.levels[HF_LEVEL_HINT], "text",
+        o->away ? "Redis does not answer" : hf_wrong_verdict(&o->wrongs, text));
 }
 
 hf_err hf_overview_get(hf_query *ask, hf_reader *r)

@@ -31,7 +31,6 @@ enum {
     LEASES_OVER = 2,
     MEMORY_WARN = 80, /* percent */
     MEMORY_BAD = 95,
-    PAUSED_MS = 10 * MINUTE_MS,
     MIXED_MS = HOUR_MS,
     VERSIONS_MAX = 8,
     MIB = 1 << 20,
@@ -50,7 +49,7 @@ const char *hf_wrong_rule_word(hf_wrong_rule rule)
 
 const char *hf_wrong_level_word(hf_wrong_level level)
 {
-    static const char *const words[] = {"bad", "warn", "note"};
+    static const char *const words[] = {"bad", "warn", "note", "hint"};
     return words[level];
 }
 
@@ -225,7 +224,7 @@ static void judge_disk(hf_wrongs *out, const hf_facts_redis *r)
     const hf_server_info *info = &r->info;
     if (info->policy[0] == '\0' || info->aof || info->rdb || info->rdb_failed)
         return;
-    hf_wrong w = begin(HF_WRONG_NO_AOF, HF_LEVEL_NOTE, 0);
+    hf_wrong w = begin(HF_WRONG_NO_AOF, HF_LEVEL_HINT, 0);
     SAY(w.what, "Redis%s%s keeps nothing on disk.", r->place[0] != '\0' ? " at " : "",
         r->place);
     SAY(w.why, "It has no append-only file, and has saved no snapshot yet: all jobs are "
@@ -484,16 +483,14 @@ static void judge_paused(hf_wrongs *out, const hf_facts *f, const hf_facts_queue
 {
     char span[HF_WORDS_SIZE], jobs[HF_WORDS_SIZE];
     const hf_queue_stats *s = &q->stats;
-    /* An older version has not noted since when. */
-    const int64_t since_ms = s->paused_ms != 0 ? s->paused_ms : s->oldest_ready_ms;
-    if (!s->paused || s->ready == 0 || f->now_ms - since_ms < PAUSED_MS)
+    if (!s->paused || s->ready == 0)
         return;
     hf_wrong w = begin(HF_WRONG_PAUSED, HF_LEVEL_NOTE, s->paused_ms);
     (void)hf_words_count(s->ready, "job waits", "jobs wait", jobs);
     if (s->paused_ms != 0)
         SAY(w.what, "Queue %s has been paused for %s; %s.", s->queue,
-            hf_words_span(f->now_ms - since_ms, span), jobs);
-    else
+            hf_words_span(f->now_ms - s->paused_ms, span), jobs);
+    else /* an older version has not noted since when */
         SAY(w.what, "Queue %s is paused; %s.", s->queue, jobs);
     SAY(w.command, "holdfast queue resume %s", s->queue);
     set_page(&w, q);
@@ -623,20 +620,30 @@ size_t hf_wrong_things(const hf_wrongs *wrongs)
     return wrongs->levels[HF_LEVEL_BAD] + wrongs->levels[HF_LEVEL_WARN];
 }
 
+size_t hf_wrong_all(const hf_wrongs *wrongs)
+{
+    return hf_wrong_things(wrongs) + wrongs->levels[HF_LEVEL_NOTE] +
+           wrongs->levels[HF_LEVEL_HINT];
+}
+
 const char *hf_wrong_verdict_word(const hf_wrongs *wrongs)
 {
     return wrongs->levels[HF_LEVEL_BAD] > 0    ? "bad"
            : wrongs->levels[HF_LEVEL_WARN] > 0 ? "warn"
+           : wrongs->levels[HF_LEVEL_NOTE] > 0 ? "note"
                                                : "good";
 }
 
 const char *hf_wrong_verdict(const hf_wrongs *wrongs, char out[HF_VERDICT_SIZE])
 {
-    const size_t n = hf_wrong_things(wrongs);
-    if (n == 0)
-        (void)snprintf(out, HF_VERDICT_SIZE, "All is well");
-    else
+    const size_t n = hf_wrong_things(wrongs), notes = wrongs->levels[HF_LEVEL_NOTE];
+    if (n > 0)
         (void)snprintf(out, HF_VERDICT_SIZE, "%zu %s wrong", n,
                        n == 1 ? "thing is" : "things are");
+    else if (notes > 0)
+        (void)snprintf(out, HF_VERDICT_SIZE, "Nothing is wrong; %zu %s to note", notes,
+                       notes == 1 ? "thing" : "things");
+    else
+        (void)snprintf(out, HF_VERDICT_SIZE, "All is well");
     return out;
 }

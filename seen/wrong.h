@@ -29,8 +29,15 @@
 typedef enum hf_wrong_rule { HF_WRONG_RULES(HF_WRONG_ENUM) HF_WRONG_COUNT } hf_wrong_rule;
 #undef HF_WRONG_ENUM
 
-/* A note is worth knowing, but possibly a deliberate choice: it is no wrong thing. */
-typedef enum hf_wrong_level { HF_LEVEL_BAD, HF_LEVEL_WARN, HF_LEVEL_NOTE } hf_wrong_level;
+/* A note is worth knowing now, but may be deliberate: it is no wrong thing, and not all
+ * is well. A hint is about how the system is set up: the verdict does not know it. */
+typedef enum hf_wrong_level {
+    HF_LEVEL_BAD,
+    HF_LEVEL_WARN,
+    HF_LEVEL_NOTE,
+    HF_LEVEL_HINT,
+    HF_LEVELS
+} hf_wrong_level;
 
 enum {
     HF_WRONG_MAX = 20,
@@ -53,7 +60,7 @@ typedef struct hf_wrong {
 } hf_wrong;
 
 typedef struct hf_wrongs {
-    size_t levels[3];          /* how many there are of each level, */
+    size_t levels[HF_LEVELS];  /* how many there are of each level, */
     size_t n;                  /* and of these the first, */
     hf_wrong at[HF_WRONG_MAX]; /* by level, then by age; an unknown age comes last */
 } hf_wrongs;
@@ -62,13 +69,16 @@ typedef struct hf_wrongs {
 void hf_wrong_judge(const hf_facts *facts, hf_wrongs *out);
 
 const char *hf_wrong_rule_word(hf_wrong_rule rule);
-const char *hf_wrong_level_word(hf_wrong_level level); /* "bad", "warn", "note" */
+const char *hf_wrong_level_word(hf_wrong_level level); /* "bad", "warn", "note", "hint" */
 
-/* The level of the whole: "bad", "warn" or "good". */
+/* The level of the whole: "bad", "warn", "note" or "good". */
 const char *hf_wrong_verdict_word(const hf_wrongs *wrongs);
-/* How many things are wrong, without notes. */
+/* How many things are wrong, without notes and hints. */
 size_t hf_wrong_things(const hf_wrongs *wrongs);
-/* "3 things are wrong", "All is well". Returns `out`. */
+/* With notes and hints: more than `n` if not all of them had room. */
+size_t hf_wrong_all(const hf_wrongs *wrongs);
+/* "3 things are wrong", "Nothing is wrong; 1 thing to note", "All is well". Returns
+ * `out`. */
 const char *hf_wrong_verdict(const hf_wrongs *wrongs, char out[HF_VERDICT_SIZE]);
 
 #endif

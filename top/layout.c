@@ -43,6 +43,7 @@ static hf_style style_of_verdict(const hf_model *model)
         return HF_STYLE_DIM;
     return model->wrongs.levels[HF_LEVEL_BAD] > 0    ? HF_STYLE_BAD
            : model->wrongs.levels[HF_LEVEL_WARN] > 0 ? HF_STYLE_WARN
+           : model->wrongs.levels[HF_LEVEL_NOTE] > 0 ? HF_STYLE_BOLD
                                                      : HF_STYLE_GOOD;
 }
 
@@ -80,13 +81,14 @@ static hf_style style_of_level(hf_wrong_level level)
 {
     return level == HF_LEVEL_BAD    ? HF_STYLE_BAD
            : level == HF_LEVEL_WARN ? HF_STYLE_WARN
-                                    : HF_STYLE_BOLD;
+           : level == HF_LEVEL_NOTE ? HF_STYLE_BOLD
+                                    : HF_STYLE_DIM;
 }
 
 /* The sentence, and its why in the room behind it; in full it takes rows of its own. */
 static unsigned draw_wrong(hf_screen *screen, unsigned row, const hf_wrong *w, bool full)
 {
-    static const char *const marks[] = {"!", "~", "-"};
+    static const char *const marks[] = {"!", "~", "-", "i"};
     char command[HF_WRONG_COMMAND + 4];
     const hf_style style = style_of_level(w->level);
     (void)hf_screen_put(screen, row, 0, 1, style, marks[w->level]);
@@ -112,7 +114,7 @@ static unsigned draw_wrongs(hf_screen *screen, unsigned row, const hf_model *mod
     const unsigned each = view->wide ? 3 : 1;
     const unsigned most = view->wide ? screen->rows / 2 : screen->rows / 6;
     const hf_wrongs *wrongs = &model->wrongs;
-    const size_t all = hf_wrong_things(wrongs) + wrongs->levels[HF_LEVEL_NOTE];
+    const size_t all = hf_wrong_all(wrongs);
     unsigned used = 0;
     size_t i = 0;
     char more[64];

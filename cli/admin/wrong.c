@@ -76,7 +76,7 @@ static void print_json(const hf_wrong *w)
 
 static const char *colour_of(hf_wrong_level level)
 {
-    static const char *const colours[] = {"\033[1;31m", "\033[33m", "\033[1m"};
+    static const char *const colours[] = {"\033[1;31m", "\033[33m", "\033[1m", "\033[2m"};
     return colours[level];
 }
 
@@ -105,8 +105,8 @@ static void print_well(const hf_facts *facts)
 static void print_text(const hf_facts *facts, const hf_wrongs *wrongs)
 {
     char verdict[HF_VERDICT_SIZE];
-    size_t all = hf_wrong_things(wrongs) + wrongs->levels[HF_LEVEL_NOTE];
-    if (hf_wrong_things(wrongs) == 0)
+    const size_t all = hf_wrong_all(wrongs);
+    if (hf_wrong_things(wrongs) + wrongs->levels[HF_LEVEL_NOTE] == 0)
         print_well(facts);
     else
         printf("%s.\n", hf_wrong_verdict(wrongs, verdict));
@@ -133,12 +133,13 @@ static int print_nagios(const hf_wrongs *wrongs)
                      : wrongs->levels[HF_LEVEL_WARN] > 0 ? NAGIOS_WARNING
                                                          : NAGIOS_OK;
     printf("HOLDFAST %s - %s", words[code], hf_wrong_verdict(wrongs, verdict));
-    if (code != NAGIOS_OK) {
+    if (code != NAGIOS_OK || wrongs->levels[HF_LEVEL_NOTE] > 0) {
         fputs(": ", stdout);
         print_without_bars(wrongs->at[0].what);
     }
-    printf(" | bad=%zu;;0;0 warn=%zu;0;;0 note=%zu;;;0\n", wrongs->levels[HF_LEVEL_BAD],
-           wrongs->levels[HF_LEVEL_WARN], wrongs->levels[HF_LEVEL_NOTE]);
+    printf(" | bad=%zu;;0;0 warn=%zu;0;;0 note=%zu;;;0 hint=%zu;;;0\n",
+           wrongs->levels[HF_LEVEL_BAD], wrongs->levels[HF_LEVEL_WARN],
+           wrongs->levels[HF_LEVEL_NOTE], wrongs->levels[HF_LEVEL_HINT]);
     for (size_t i = 0; i < wrongs->n; i++) {
         printf("%s: ", hf_wrong_level_word(wrongs->at[i].level));
         print_without_bars(wrongs->at[i].what);

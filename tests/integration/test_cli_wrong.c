@@ -24,7 +24,7 @@ enum { LINE = 400, MINUTE_MS = 60000, HOUR_MS = 3600000, SOON_MS = 20000 };
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;
 
-/* ---- what is found: "rule level; ..." without the note that nothing is on disk ---- */
+/* ---- what is found: "rule level; ..." without the hint that nothing is on disk ---- */
 
 static const char *found(void)
 {
@@ -112,7 +112,7 @@ static void nothing_is_wrong_with_an_idle_system(void **state)
     assert_found("");
     hf_try_run("wrong @", 0);
     assert_says("All is well with Redis, 1 queue, 1 worker, 0 schedules and 0 locks.\n");
-    assert_says("note  Redis keeps nothing on disk.\n");
+    assert_says("\nhint  Redis keeps nothing on disk.\n");
     (void)hf_fixture_command(&fixture->redis, "CONFIG SET appendonly yes");
     hf_try_run("wrong @ --json", 0);
     assert_string_equal(fixture->out, "");
@@ -201,12 +201,19 @@ static void a_late_queue_has_the_reason_of_job_why(void **state)
     EVENTUALLY(SOON_MS, finds(""));
 }
 
-static void a_pause_is_a_note_after_a_while(void **state)
+static void a_pause_with_jobs_is_a_note_at_once(void **state)
 {
     (void)state;
-    put_ready("a", "good", HOUR_MS);
     hf_try_run("queue pause default @", 0);
     assert_found("");
+    put_ready("a", "good", HOUR_MS);
+    assert_found("paused note;");
+    hf_try_run("wrong @", 0);
+    assert_says(
+        "Nothing is wrong; 1 thing to note.\nnote  Queue default has been paused for ");
+    hf_try_run("wrong @ --nagios", 0);
+    assert_says(
+        "HOLDFAST OK - Nothing is wrong; 1 thing to note: Queue default has been ");
     (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:meta paused_at %lld",
                              now() - 58 * (long long)MINUTE_MS);
     assert_found("paused note;");
@@ -591,13 +598,16 @@ static void a_plugin_of_nagios_ends_with_0_to_3(void **state)
 {
     (void)state;
     hf_try_run("wrong @ --nagios", 0);
-    assert_says("HOLDFAST OK - All is well | bad=0;;0;0 warn=0;0;;0 note=1;;;0\nnote: ");
+    assert_says(
+        "HOLDFAST OK - All is well | bad=0;;0;0 warn=0;0;;0 note=0;;;0 hint=1;;;0\n"
+        "hint: ");
     hf_try_run("cron add nightly good @ --every 15m", 0);
     (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:cron_next %lld nightly",
                              now() - 2 * (long long)MINUTE_MS);
     hf_try_run("wrong @ --nagios", 1);
     assert_says("HOLDFAST WARNING - 1 thing is wrong: Schedule nightly of queue default "
-                "is 2 min late. | bad=0;;0;0 warn=1;0;;0 note=1;;;0\nwarn: Schedule ");
+                "is 2 min late. | bad=0;;0;0 warn=1;0;;0 note=0;;;0 hint=1;;;0\n"
+                "warn: Schedule ");
     put_ready("a", "good", 30000);
     hf_try_run("wrong @ --nagios", 2);
     assert_says("HOLDFAST CRITICAL - 2 things are wrong: No live worker serves queue");
@@ -629,7 +639,7 @@ int main(void)
         TEST(a_queue_without_a_worker_is_unserved_until_one_comes),
         TEST(a_type_without_a_handler_is_unserved_until_one_comes),
         TEST(a_late_queue_has_the_reason_of_job_why),
-        TEST(a_pause_is_a_note_after_a_while),
+        TEST(a_pause_with_jobs_is_a_note_at_once),
         TEST(deaths_are_grouped_by_their_error),
         TEST(attempts_that_fail_are_told_for_five_minutes),
         TEST(attempts_that_are_done_count_as_well),

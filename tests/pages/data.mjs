@@ -175,7 +175,6 @@ export class World {
 
   // ---- the verdict ----
   wrongs() {
-    if (!this.wrong) return [];
     const item = (level, rule, since, what, why, command, page) => ({
       level,
       rule,
@@ -185,6 +184,16 @@ export class World {
       command,
       page,
     });
+    const hint = item(
+      "hint",
+      "no_aof",
+      null,
+      "Redis keeps nothing on disk.",
+      "It has no append-only file, and has saved no snapshot yet.",
+      "redis-cli config set appendonly yes",
+      "redis",
+    );
+    if (!this.wrong) return this.name === "well" ? [hint] : [];
     return [
       item(
         "bad",
@@ -222,6 +231,7 @@ export class World {
         "holdfast queue resume crm-sync",
         "queue/crm-sync",
       ),
+      hint,
     ];
   }
 
@@ -239,10 +249,17 @@ export class World {
   overview() {
     const wrong = this.wrongs();
     const sum = (name) => this.queues.reduce((n, q) => n + q[name], 0);
-    const things = wrong.filter((w) => w.level !== "note").length;
+    const count = (...levels) => wrong.filter((w) => levels.includes(w.level)).length;
+    const things = count("bad", "warn");
     const oldest = this.queues.map((q) => q.oldest_ready_ms).filter(Boolean);
     return {
-      verdict: { level: things ? "bad" : "good", things },
+      verdict: {
+        level: things ? "bad" : "good",
+        things,
+        notes: count("note"),
+        hints: count("hint"),
+        text: things ? `${things} things are wrong` : "All is well",
+      },
       wrong,
       totals: {
         ready: sum("ready"),
@@ -250,8 +267,8 @@ export class World {
         running: sum("running"),
         slots: this.workers.reduce((n, w) => n + w.concurrency, 0),
         done_per_min: sum("out_per_min"),
-        failed_per_min: wrong.length ? 64 : 0,
-        failed_pct: wrong.length ? 1.3 : 0,
+        failed_per_min: things ? 64 : 0,
+        failed_pct: things ? 1.3 : 0,
         dead: sum("dead") - this.retried.size * 201,
         died_1h: sum("died_1h"),
         spark: this.size === 0 ? null : this.sparkOfAll(),

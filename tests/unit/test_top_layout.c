@@ -86,8 +86,8 @@ static void make_wrongs(void)
               "connect 10.0.4.17:5432: connection refused", "dead");
     add_wrong(&wrongs, HF_LEVEL_WARN, "Queue mail is late: 12480 jobs wait.",
               "20 of at most 20 run; 19 slots are free.", "queue/mail");
-    add_wrong(&wrongs, HF_LEVEL_NOTE, "Redis keeps nothing on disk.", "", "redis");
     add_wrong(&wrongs, HF_LEVEL_NOTE, "Queue crm-sync is paused.", "", "queue/crm-sync");
+    add_wrong(&wrongs, HF_LEVEL_HINT, "Redis keeps nothing on disk.", "", "redis");
     hf_model_take_wrongs(&model, &wrongs);
 }
 

@@ -354,15 +354,15 @@ static void memory_without_limit(void)
 {
     redis.info.maxmemory = 0;
 }
-static void paused_short(void)
+static void paused_now(void)
 {
     queue.stats.paused = true;
-    queue.stats.paused_ms = NOW - 10 * MIN + 1;
+    queue.stats.paused_ms = NOW;
     queue.stats.oldest_ready_ms = NOW - 3 * H;
 }
 static void paused(void)
 {
-    paused_short();
+    paused_now();
     queue.stats.paused_ms = NOW - 58 * MIN;
 }
 static void paused_empty(void)
@@ -438,7 +438,7 @@ static const row table[] = {
      "late bad 10800: The oldest job of queue mail waits for 3 h; 12 jobs are ready.\n"},
     {unserved_then, "unserved bad 15: No live worker serves queue mail; 12 jobs wait.\n"},
     {unserved_empty, ""},
-    {unserved_paused, ""},
+    {unserved_paused, "paused note -: Queue mail is paused; 12 jobs wait.\n"},
     {no_handler_short, ""},
     {no_handler, "unserved bad 15: No live worker of queue mail has a handler for type "
                  "mail.send.\n"},
@@ -457,7 +457,8 @@ static const row table[] = {
     {failing_unknown, ""},
     {late, "late warn 60: The oldest job of queue mail waits for 1 min; 12 jobs are "
            "ready.\n"},
-    {late_and_paused, ""},
+    {late_and_paused,
+     "paused note 60: Queue mail has been paused for 1 min; 12 jobs wait.\n"},
     {late_almost_bad, "late warn 599: The oldest job of queue mail waits for 9 min 59 s; "
                       "12 jobs are ready.\n"},
     {late_bad, "late bad 600: The oldest job of queue mail waits for 10 min; 12 jobs are "
@@ -496,7 +497,7 @@ static const row table[] = {
     {memory_almost_bad, "memory warn -: Redis uses 95 % of its memory limit.\n"},
     {memory_bad, "memory bad -: Redis uses 95 % of its memory limit.\n"},
     {memory_without_limit, ""},
-    {paused_short, ""},
+    {paused_now, "paused note 0: Queue mail has been paused for 0 s; 12 jobs wait.\n"},
     {paused, "paused note 3480: Queue mail has been paused for 58 min; 12 jobs wait.\n"},
     {paused_empty, ""},
     {paused_by_an_old_version, "paused note -: Queue mail is paused; 12 jobs wait.\n"},
@@ -505,7 +506,7 @@ static const row table[] = {
      "versions note 3600: Workers of different versions run: 0.2.0 and 0.1.0.\n"},
     {version_of_the_dead,
      "worker_silent note 3600: Worker web2 pid 880 has been silent for 1 h.\n"},
-    {no_aof, "no_aof note -: Redis keeps nothing on disk.\n"},
+    {no_aof, "no_aof hint -: Redis keeps nothing on disk.\n"},
     {snapshot, ""},
     {info_is_forbidden, ""},
     {faults, "doctor bad -: The data of queue mail has 3 faults.\n"},
@@ -700,7 +701,7 @@ static void the_worst_comes_first_and_then_the_oldest(void **state)
     (void)state;
     faults(); /* bad, of no known age */
     worker_silent();
-    late();
+    paused_now();
     tick_late();
     schedule.next_ms = NOW - 2 * MIN;
     no_aof();
@@ -711,10 +712,10 @@ static void the_worst_comes_first_and_then_the_oldest(void **state)
                "worker_silent bad 41: Worker web2 pid 880 has been silent for 41 s.\n"
                "doctor bad -: The data of queue mail has 3 faults.\n"
                "schedule warn 120: Schedule nightly of queue mail is 2 min late.\n"
-               "late warn 60: The oldest job of queue mail waits for 1 min; 12 jobs are "
-               "ready.\n"
-               "no_aof note -: Redis keeps nothing on disk.\n");
-    assert_int_equal(hf_wrong_things(&wrongs), 5);
+               "paused note 0: Queue mail has been paused for 0 s; 12 jobs wait.\n"
+               "no_aof hint -: Redis keeps nothing on disk.\n");
+    assert_int_equal(hf_wrong_things(&wrongs), 4);
+    assert_int_equal(hf_wrong_all(&wrongs), 6);
 }
 
 static void of_many_the_worst_twenty_stay_and_all_are_counted(void **state)
@@ -734,7 +735,8 @@ static void of_many_the_worst_twenty_stay_and_all_are_counted(void **state)
     hf_wrong_judge(&facts, &wrongs);
     assert_int_equal(wrongs.n, HF_WRONG_MAX);
     assert_int_equal(wrongs.levels[HF_LEVEL_BAD], MANY / 2);
-    assert_int_equal(wrongs.levels[HF_LEVEL_NOTE], MANY / 2 + 1);
+    assert_int_equal(wrongs.levels[HF_LEVEL_NOTE], MANY / 2);
+    assert_int_equal(wrongs.levels[HF_LEVEL_HINT], 1);
     assert_int_equal(hf_wrong_things(&wrongs), MANY / 2 + 1);
     for (size_t i = 0; i < wrongs.n; i++) {
         assert_int_equal(wrongs.at[i].level, HF_LEVEL_BAD);
@@ -750,12 +752,17 @@ static void assert_verdict(const char *word, const char *sentence)
     assert_string_equal(hf_wrong_verdict(&wrongs, text), sentence);
 }
 
-static void the_verdict_counts_things_and_no_notes(void **state)
+static void the_verdict_counts_things_or_else_notes_and_no_hints(void **state)
 {
     (void)state;
     assert_verdict("good", "All is well");
     no_aof();
     assert_verdict("good", "All is well");
+    paused_now();
+    assert_verdict("note", "Nothing is wrong; 1 thing to note");
+    worker_older();
+    assert_verdict("note", "Nothing is wrong; 2 things to note");
+    queue.stats.paused = false;
     late();
     assert_verdict("warn", "1 thing is wrong");
     worker_silent();
@@ -810,7 +817,7 @@ int main(void)
         TEST(the_other_whys_name_what_is_known),
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
-        TEST(the_verdict_counts_things_and_no_notes),
+        TEST(the_verdict_counts_things_or_else_notes_and_no_hints),
         TEST(a_text_of_another_hand_commands_no_terminal),
         TEST(spans_are_words),
     };

@@ -24,7 +24,8 @@ import { timeline } from "../timeline.js";
 import { workerState } from "./workers.js";
 
 const WINDOW_MS = 120000;
-const WORD = { bad: "wrong", warn: "warning", note: "note" };
+const WORD = { bad: "wrong", warn: "warning", note: "note", hint: "hint" };
+const isHint = (w) => w.level === "hint";
 
 function wrongList(list) {
   return h(
@@ -34,8 +35,8 @@ function wrongList(list) {
       h(
         "li",
         { class: "is-" + w.level, "data-key": w.rule + w.what.replace(/\d+/g, "#") },
-        mark(w.level, WORD[w.level]),
-        h("div", {}, h("b", {}, w.what), w.since_ms && h("span", { class: "soft" }, " (", when(w.since_ms), ")")),
+        mark(isHint(w) ? "note" : w.level, WORD[w.level]),
+        h("div", {}, h(isHint(w) ? "span" : "b", {}, w.what), w.since_ms && h("span", { class: "soft" }, " (", when(w.since_ms), ")")),
         h("div", { class: "why" }, w.why, w.why && " ", command(w.command)),
         h("div", { class: "go" }, w.page && h("a", { class: "button small", href: w.page }, "Look")),
       ),
@@ -47,21 +48,20 @@ export function title(at) {
   const o = at.data.overview;
   if (at.state === "lost") return "The dashboard does not answer";
   if (at.state === "away") return "Redis does not answer";
-  if (!o) return "holdfast";
-  const n = o.verdict.things;
-  return n === 0 ? "All is well" : n === 1 ? "1 thing is wrong" : `${n} things are wrong`;
+  return o ? o.verdict.text : "holdfast";
 }
 
 function verdict(at) {
   const o = at.data.overview;
   const away = at.state === "away" || at.state === "lost";
   const level = away ? "bad" : o.verdict.level;
-  const first = Math.min(...o.wrong.filter((w) => w.level !== "note" && w.since_ms).map((w) => w.since_ms));
+  const wrong = o.wrong.filter((w) => !isHint(w));
+  const first = Math.min(...wrong.filter((w) => w.level !== "note" && w.since_ms).map((w) => w.since_ms));
   const said = away
     ? `What you see is ${span(at.age ?? 0)} old. ${at.away ?? ""}`
     : o.verdict.things > 0
       ? Number.isFinite(first) && `The first since ${hms(first)}.`
-      : `${several(o.n_queues, "queue")}, ${several(o.workers.length, "worker")} and Redis are in order.`;
+      : level === "good" && `${several(o.n_queues, "queue")}, ${several(o.workers.length, "worker")} and Redis are in order.`;
   return h(
     "section",
     { "aria-labelledby": "verdict" },
@@ -71,8 +71,14 @@ function verdict(at) {
       mark(level, level === "good" ? "good" : WORD[level]),
       h("div", {}, h("h1", { id: "verdict" }, title(at)), said && h("p", {}, said)),
     ),
-    o.wrong.length > 0 && wrongList(o.wrong),
+    wrong.length > 0 && wrongList(wrong),
   );
+}
+
+// What could be set up better stands below what happens now.
+function hintList(at) {
+  const hints = at.data.overview.wrong.filter(isHint);
+  return hints.length > 0 && section("hints", "Hints", { said: "about how this system is set up" }, wrongList(hints));
 }
 
 // list: [{name, value, more, kind, spark, said}]
@@ -346,6 +352,7 @@ export const overview = {
     const cli = ["holdfast wrong", "holdfast queue list", "holdfast worker list"];
     if (!at.data.overview)
       return { title: title(at), cli, content: [h("h1", {}, "Overview"), missing(at, "overview")] };
-    return { title: title(at), cli, content: [verdict(at), totals(at.data.overview), queueList(at), workerList(at)] };
+    const { overview: o } = at.data;
+    return { title: title(at), cli, content: [verdict(at), totals(o), queueList(at), workerList(at), hintList(at)] };
   },
 };

@@ -270,7 +270,7 @@ export const redis = {
     const r = at.data.redis;
     const cli = ["holdfast doctor", "holdfast doctor --fix"];
     if (!r) return { title: "Redis", cli, content: [head("Redis"), missing(at, "redis"), findings(at)] };
-    const wrong = at.data.overview?.wrong.filter((w) => w.page === "redis" && w.level !== "note") ?? [];
+    const wrong = at.data.overview?.wrong.filter((w) => w.page === "redis" && ["bad", "warn"].includes(w.level)) ?? [];
     return {
       title: "Redis",
       cli,
