@@ -83,6 +83,9 @@ typedef struct hf_facts_lock {
     char name[HF_LOCK_NAME_MAX + 1];
     char holder[HF_HOLDER_SIZE]; /* the client of the one whose lease ends first */
     int64_t ends_ms, lease_ms;   /* of this one */
+    size_t holders;
+    char keeper[HF_HOLDER_SIZE]; /* the client of the one that holds it longest */
+    int64_t held_ms;             /* since when */
     size_t waiting;
     int64_t waits_ms; /* since when the first one waits */
 } hf_facts_lock;

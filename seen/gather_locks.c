@@ -31,10 +31,9 @@ static bool is_earlier(int64_t a, int64_t b)
 
 static void read_entries(const hf_lock_look *look, hf_facts_lock *out)
 {
-    size_t holders = 0;
     for (size_t i = 0; i < look->n; i++) {
         const hf_lock_entry *e = hf_lock_look_entry(look, i);
-        holders += e->granted ? 1 : 0;
+        out->holders += e->granted ? 1 : 0;
         if (!e->granted && is_earlier(e->since_ms, out->waits_ms))
             out->waits_ms = e->since_ms;
         if (e->granted && is_earlier(e->ends_ms, out->ends_ms)) {
@@ -42,8 +41,12 @@ static void read_entries(const hf_lock_look *look, hf_facts_lock *out)
             out->lease_ms = e->lease_ms;
             (void)snprintf(out->holder, sizeof out->holder, "%s", e->client);
         }
+        if (e->granted && is_earlier(e->since_ms, out->held_ms)) {
+            out->held_ms = e->since_ms;
+            (void)snprintf(out->keeper, sizeof out->keeper, "%s", e->client);
+        }
     }
-    out->waiting = look->all - holders;
+    out->waiting = look->all - out->holders;
 }
 
 static void look_at(hf_lock_client *locks, const char *name, hf_facts *facts)

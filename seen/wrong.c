@@ -27,6 +27,7 @@ enum {
     CRASHED = 3,
     TICK_LATE_MS = MINUTE_MS,
     PASSED = 2, /* ticks running */
+    WAITS_NOTE_MS = 30 * SECOND_MS,
     WAITS_MS = 10 * MINUTE_MS,
     LEASES_OVER = 2,
     MEMORY_WARN = 80, /* percent */
@@ -561,33 +562,57 @@ static void judge_schedule(hf_wrongs *out, const hf_facts *f, const hf_facts_sch
     add(out, &w);
 }
 
-static void judge_lock(hf_wrongs *out, const hf_facts *f, const hf_facts_lock *l)
+static void say_over(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
+{
+    char span[HF_WORDS_SIZE], who[HF_HOLDER_TEXT];
+    hf_holder_text(l->holder, who);
+    SAY(w->what, "The lease of lock %s has been over for %s.", l->name,
+        hf_words_span(f->now_ms - l->ends_ms, span));
+    add_why(w, "%s has not renewed it, and no other client has proved that it is over.",
+            who[0] != '\0' ? who : "Another client");
+    SAY(w->command, "holdfast lock show %s", l->name);
+}
+
+/* To ask the holder takes nothing from it. */
+static void say_waits(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
 {
     char span[HF_WORDS_SIZE], who[HF_HOLDER_TEXT], n[HF_WORDS_SIZE];
+    const bool known = l->held_ms != 0;
+    hf_holder_text(known ? l->keeper : l->holder, who);
+    SAY(w->what, "A client has waited for lock %s for %s.", l->name,
+        hf_words_span(f->now_ms - l->waits_ms, span));
+    add_why(w, "%s %s it%s%s", who[0] != '\0' ? who : "Another client",
+            known ? "has held" : "holds", known ? " for " : "",
+            known ? hf_words_span(f->now_ms - l->held_ms, span) : "");
+    if (l->holders > 1)
+        add_why(
+            w, ", with %s",
+            hf_words_count((int64_t)l->holders - 1, "other client", "other clients", n));
+    add_why(w, ": the command asks for it, and takes nothing away.");
+    SAY(w->command, "holdfast lock revoke %s", l->name);
+}
+
+/* Most waits are short or wanted: a longer one is a note first. */
+static void judge_lock(hf_wrongs *out, const hf_facts *f, const hf_facts_lock *l)
+{
+    char n[HF_WORDS_SIZE];
+    const int64_t waits_ms =
+        l->waiting > 0 && l->waits_ms > 0 ? f->now_ms - l->waits_ms : 0;
     const bool over = l->lease_ms > 0 && l->ends_ms > 0 &&
                       f->now_ms - l->ends_ms >= LEASES_OVER * l->lease_ms;
-    const bool waits =
-        l->waiting > 0 && l->waits_ms > 0 && f->now_ms - l->waits_ms >= WAITS_MS;
-    if (!over && !waits)
+    if (!over && waits_ms < WAITS_NOTE_MS)
         return;
-    hf_wrong w = begin(HF_WRONG_LOCK, HF_LEVEL_WARN, over ? l->ends_ms : l->waits_ms);
-    hf_holder_text(l->holder, who);
+    hf_wrong w =
+        begin(HF_WRONG_LOCK, over || waits_ms >= WAITS_MS ? HF_LEVEL_WARN : HF_LEVEL_NOTE,
+              over ? l->ends_ms : l->waits_ms);
     if (over)
-        SAY(w.what, "The lease of lock %s has been over for %s.", l->name,
-            hf_words_span(f->now_ms - l->ends_ms, span));
+        say_over(&w, f, l);
     else
-        SAY(w.what, "Lock %s has been waited for for %s.", l->name,
-            hf_words_span(f->now_ms - l->waits_ms, span));
-    add_why(&w,
-            over ? "%s has not renewed it, and no other client has proved that it is "
-                   "over."
-                 : "%s holds it.",
-            who[0] != '\0' ? who : "Another client");
+        say_waits(&w, f, l);
     if (l->waiting > 0)
         add_why(&w, " %s.",
                 hf_words_count((int64_t)l->waiting, "client waits", "clients wait", n));
-    SAY(w.command, "holdfast lock show %s", l->name);
-    SAY(w.page, "locks");
+    SAY(w.page, "locks?name=%s", l->name);
     add(out, &w);
 }
 

@@ -486,31 +486,45 @@ static void a_tick_that_is_late_or_passes_is_told(void **state)
     assert_found("");
 }
 
-static void a_lock_that_is_waited_for_is_told(void **state)
+/* As if the one in line had waited for so long. */
+static void wait_since(long long ago_ms)
 {
-    (void)state;
-    hf_proc holder = {.pid = 0}, waiter = {.pid = 0};
-    hf_cli_fixture_begin(fixture, &holder, "lock run deploy @ -- sleep 60", "h.log");
-    EVENTUALLY(
-        SOON_MS,
-        hf_fixture_number(&fixture->redis, "ZCARD hf:lock:{deploy}:x:deploy") == 1 ||
-            hf_fixture_number(&fixture->redis, "EXISTS hf:lock:{deploy}:cell:deploy") ==
-                1);
-    hf_cli_fixture_begin(fixture, &waiter, "lock run deploy @ --wait 60 -- true",
-                         "w.log");
-    EVENTUALLY(SOON_MS, hf_fixture_number(&fixture->redis,
-                                          "ZCARD hf:lock:{deploy}:q:deploy") == 1);
-    assert_found("");
     char owner[128];
     (void)snprintf(
         owner, sizeof owner, "%s",
-        hf_fixture_command(&fixture->redis, "ZRANGE hf:lock:{deploy}:q:deploy 0 0"));
+        hf_fixture_command(&fixture->redis, "ZRANGE hf:lock:{shop}:q:shop/deploy 0 0"));
     owner[strcspn(owner, "\n")] = '\0';
-    (void)hf_fixture_command(&fixture->redis, "ZADD hf:lock:{deploy}:q:deploy %lld000 %s",
-                             now() - 11 * (long long)MINUTE_MS, owner);
+    (void)hf_fixture_command(&fixture->redis,
+                             "ZADD hf:lock:{shop}:q:shop/deploy %lld000 %s",
+                             now() - ago_ms, owner);
+}
+
+static void a_lock_that_is_waited_for_is_told(void **state)
+{
+    (void)state;
+    char holds[96];
+    hf_proc holder = {.pid = 0}, waiter = {.pid = 0};
+    hf_cli_fixture_begin(fixture, &holder, "lock run shop/deploy @ -- sleep 60", "h.log");
+    EVENTUALLY(SOON_MS,
+               hf_fixture_number(&fixture->redis, "ZCARD hf:lock:{shop}:x:shop/deploy") ==
+                       1 ||
+                   hf_fixture_number(&fixture->redis,
+                                     "EXISTS hf:lock:{shop}:cell:shop/deploy") == 1);
+    hf_cli_fixture_begin(fixture, &waiter, "lock run shop/deploy @ --wait 60 -- true",
+                         "w.log");
+    EVENTUALLY(SOON_MS, hf_fixture_number(&fixture->redis,
+                                          "ZCARD hf:lock:{shop}:q:shop/deploy") == 1);
+    assert_found("");
+    wait_since(MINUTE_MS);
+    assert_found("lock note;");
+    assert_says("A client has waited for lock shop/deploy for 1 min.");
+    wait_since(11 * MINUTE_MS);
     assert_found("lock warn;");
-    assert_says("Lock deploy has been waited for for 11 min.");
+    assert_says("A client has waited for lock shop/deploy for 11 min.");
+    snprintf(holds, sizeof holds, " pid %d has held it for ", (int)holder.pid);
+    assert_says(holds);
     assert_says("1 client waits.");
+    assert_says("\"command\":\"holdfast lock revoke shop/deploy\"");
     hf_proc_kill(&waiter);
     hf_proc_kill(&holder);
 }

@@ -49,6 +49,9 @@ static int well(void **state)
     schedule.passed = 1;
     lock = (hf_facts_lock){.name = "deploy/production",
                            .holder = "ci-4-22107-00000000000000dd",
+                           .keeper = "ci-4-22107-00000000000000dd",
+                           .holders = 1,
+                           .held_ms = NOW - 13 * MIN,
                            .ends_ms = NOW + 5 * S,
                            .lease_ms = 10 * S};
     facts = (hf_facts){.now_ms = NOW,
@@ -318,7 +321,23 @@ static void no_next_tick(void)
 static void lock_waits_short(void)
 {
     lock.waiting = 1;
+    lock.waits_ms = NOW - 30 * S + 1;
+}
+static void lock_waits_a_while(void)
+{
+    lock.waiting = 1;
+    lock.waits_ms = NOW - 30 * S;
+}
+static void lock_waits_almost_long(void)
+{
+    lock.waiting = 1;
     lock.waits_ms = NOW - 10 * MIN + 1;
+}
+static void lock_of_many(void)
+{
+    lock_waits_a_while();
+    lock.holders = 3;
+    lock.held_ms = 0; /* other programs do not tell it */
 }
 static void lock_waits(void)
 {
@@ -487,8 +506,12 @@ static const row table[] = {
                  "its last 2 ticks.\n"},
     {no_next_tick, ""},
     {lock_waits_short, ""},
+    {lock_waits_a_while,
+     "lock note 30: A client has waited for lock deploy/production for 30 s.\n"},
+    {lock_waits_almost_long,
+     "lock note 599: A client has waited for lock deploy/production for 9 min 59 s.\n"},
     {lock_waits,
-     "lock warn 600: Lock deploy/production has been waited for for 10 min.\n"},
+     "lock warn 600: A client has waited for lock deploy/production for 10 min.\n"},
     {lock_over_short, ""},
     {lock_over,
      "lock warn 20: The lease of lock deploy/production has been over for 20 s.\n"},
@@ -682,7 +705,17 @@ static void the_other_whys_name_what_is_known(void **state)
          "Ticks were skipped because job j9, of the tick before, had not ended, or were "
          "missed.",
          "holdfast cron show nightly -q mail"},
-        {lock_waits, "ci-4 pid 22107 holds it. 3 clients wait.",
+        {lock_waits,
+         "ci-4 pid 22107 has held it for 13 min: the command asks for it, and takes "
+         "nothing away. 3 clients wait.",
+         "holdfast lock revoke deploy/production"},
+        {lock_of_many,
+         "ci-4 pid 22107 holds it, with 2 other clients: the command asks for it, and "
+         "takes nothing away. 1 client waits.",
+         "holdfast lock revoke deploy/production"},
+        {lock_over,
+         "ci-4 pid 22107 has not renewed it, and no other client has proved that it is "
+         "over.",
          "holdfast lock show deploy/production"},
         {paused, "", "holdfast queue resume mail"},
         {faults, "lost: is in `schedule` and has no record.", "holdfast doctor -q mail"},

@@ -1,6 +1,6 @@
 // locks.js - who holds each lock, and who waits for whom.
 import { clock, exact, holder, holderText, several, span, word } from "../format.js";
-import { button, empty, h, head, when } from "../dom.js";
+import { button, command, empty, h, head, when } from "../dom.js";
 import { gauge } from "../charts.js";
 import { changeButton } from "../change.js";
 import { listPager, missing } from "../page.js";
@@ -99,6 +99,7 @@ function article(at, l) {
       ),
       held.length > 0 && h("p", { class: "soft" }, "fence ", h("span", { class: "mono" }, held.at(-1).fence)),
       over && h("p", { class: "bad" }, "its lease is over"),
+      l.waiting > 0 && h("p", {}, command(`holdfast lock revoke ${word(l.name)}`)),
     ),
     h(
       "div",
@@ -131,10 +132,13 @@ export const locks = {
   },
   view(at) {
     const name = at.params.get("name");
-    const cli = name
-      ? [`holdfast lock show ${word(name)}`, `holdfast lock revoke ${word(name)}`]
-      : ["holdfast lock list", "holdfast lock show NAME", "holdfast lock revoke NAME"];
     const list = name ? at.data.lock && { items: [{ name, ...at.data.lock }], next: null } : at.data.locks;
+    // Of the one that is waited for, or of any.
+    const one = name ?? (list?.items.find((l) => l.waiting > 0) ?? list?.items[0])?.name;
+    const cli = [
+      ...(name ? [] : ["holdfast lock list"]),
+      ...(one ? [`holdfast lock show ${word(one)}`, `holdfast lock revoke ${word(one)}`] : []),
+    ];
     if (!list) return { title: "Locks", cli, content: [head("Locks"), missing(at, name ? "lock" : "locks")] };
     const sum = (field) => list.items.reduce((n, l) => n + l[field], 0);
     return {
