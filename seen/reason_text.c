@@ -97,7 +97,12 @@ static void say_running(const telling *t)
     int64_t since_ms = hf_why_held_since(t->why); /* 0: Redis's clock went back */
     when(t, since_ms, since);
     when(t, job->due_ms, end);
-    if (hf_why_lease_is_over(t->why) && job->due_ms == 0)
+    if (hf_why_lease_is_over(t->why) && t->why->workers == 0)
+        say(t,
+            "its holder is gone, and no live worker serves queue '%s': the job waits "
+            "until one starts, which takes it over",
+            job->queue);
+    else if (hf_why_lease_is_over(t->why) && job->due_ms == 0)
         say(t, "its holder is gone: its lease is over, and the next claim takes the job "
                "over");
     else if (hf_why_lease_is_over(t->why))

@@ -237,8 +237,18 @@ static void judge_disk(hf_wrongs *out, const hf_facts_redis *r)
 
 /* ---- workers ---- */
 
+/* A queue with running jobs that no live worker could take over; NULL: there is none. */
+static const char *left_alone(const hf_facts *f)
+{
+    for (size_t i = 0; i < f->n_queues; i++)
+        if (f->queues[i].stats.running > 0 && f->queues[i].serving == 0)
+            return f->queues[i].stats.queue;
+    return NULL;
+}
+
 static void judge_silent(hf_wrongs *out, const hf_facts *f, const hf_facts_worker *v)
 {
+    const char *queue = left_alone(f);
     char who[HF_HOLDER_TEXT], span[HF_WORDS_SIZE];
     const int64_t silent_ms = f->now_ms - v->heard_ms;
     if (!v->silent || silent_ms < SILENT_MS)
@@ -249,8 +259,13 @@ static void judge_silent(hf_wrongs *out, const hf_facts *f, const hf_facts_worke
     hf_holder_text(v->id, who);
     SAY(w.what, "Worker %s has been silent for %s.", who, hf_words_span(silent_ms, span));
     SAY(w.why, "It sends no heartbeat, and did not sign off: it was killed, has crashed, "
-               "or cannot reach Redis. Its jobs run elsewhere once their leases are "
-               "over.");
+               "or cannot reach Redis. ");
+    if (queue == NULL)
+        add_why(&w, "Its jobs run elsewhere once their leases are over.");
+    else
+        add_why(&w,
+                "No live worker serves queue %s: what ran there waits until one starts.",
+                queue);
     SAY(w.command, is_old ? "holdfast doctor --fix" : "holdfast worker list");
     SAY(w.page, "workers");
     add(out, &w);

@@ -249,6 +249,11 @@ static void why_says_that_a_holder_is_gone(void **state)
     assert_why("r1", "running");
     hf_try_has(fixture->out,
                "its lease is over, and the next claim takes the job over\n");
+    (void)hf_fixture_command(&fixture->redis, "DEL hf:{/}:workers");
+    assert_why("r1", "running no_worker");
+    hf_try_has(fixture->out, "its holder is gone, and no live worker serves queue "
+                             "'default': the job waits until one starts, which takes it "
+                             "over\n");
 }
 
 static void why_has_every_figure_in_its_object(void **state)

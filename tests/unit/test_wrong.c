@@ -122,6 +122,14 @@ static void worker_silent(void)
     workers[1].silent = true;
     workers[1].heard_ms = NOW - 41 * S;
 }
+static void worker_silent_and_the_last_one(void)
+{
+    worker_silent();
+    queue.serving = 0;
+    queue.stats.ready = 0;
+    queue.stats.oldest_ready_ms = 0;
+    queue.stats.running = 2;
+}
 static void worker_hour(void)
 {
     workers[1].silent = true;
@@ -692,6 +700,15 @@ static void the_other_whys_name_what_is_known(void **state)
          "No job is accepted, started or ended: NOREPLICAS Not enough good replicas to "
          "write.",
          "holdfast doctor"},
+        {worker_silent,
+         "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
+         "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
+         "holdfast worker list"},
+        {worker_silent_and_the_last_one,
+         "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
+         "cannot reach Redis. No live worker serves queue mail: what ran there waits "
+         "until one starts.",
+         "holdfast worker list"},
         {deaths,
          "9 of 10 that were looked at have the type mail.send and one error: connection "
          "refused.",
