@@ -127,8 +127,9 @@ static void say_waiting(const telling *t, bool failed)
             one_line(job->error, error));
     else if (job->error[0] != '\0')
         say(t, "it was put back (%s); ", one_line(job->error, error));
-    say(t, "%s due at %s: 'holdfast job retry %s%s' runs it now",
-        failed ? "the next is" : "it is", due, job->id, t->of->with_queue);
+    say(t, "%s due at %s", failed ? "the next is" : "it is", due);
+    if (t->why->workers == 0 || t->why->workers_for_type > 0) /* else it cannot run */
+        say(t, ": 'holdfast job retry %s%s' runs it now", job->id, t->of->with_queue);
 }
 
 static void say_parked(const telling *t)
@@ -195,11 +196,24 @@ static void say_longest(const telling *t)
             id, when(t, t->of->longest_ms, since), id, t->of->with_queue);
 }
 
+static void say_no_handler(const telling *t)
+{
+    const hf_job_why *why = t->why;
+    const bool one = why->workers == 1;
+    say(t, "no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s'",
+        why->job->type, why->workers, one ? "" : "s", why->job->queue);
+    if (t->of->types[0] != '\0')
+        say(t, ", which take%s %s", one ? "s" : "", t->of->types);
+    say(t,
+        ": deploy a worker that has one; if the type is mistyped, 'holdfast job delete "
+        "%s%s' and enqueue the job again",
+        why->job->id, t->of->with_queue);
+}
+
 static void say_workers(const telling *t, hf_reason reason)
 {
     const hf_job_why *why = t->why;
     const char *queue = why->job->queue;
-    const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
         say(t,
             "no live worker takes jobs of queue '%s': start one, or resume a quiet "
@@ -218,15 +232,8 @@ static void say_workers(const telling *t, hf_reason reason)
             "pool more "
             "processes",
             why->slots, why->workers_for_type);
-    else if (t->of->types[0] != '\0')
-        say(t,
-            "no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s', "
-            "which take%s %s",
-            why->job->type, why->workers, s, queue, why->workers == 1 ? "s" : "",
-            t->of->types);
     else
-        say(t, "no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s'",
-            why->job->type, why->workers, s, queue);
+        say_no_handler(t);
     if (reason == HF_REASON_BUSY && why->slots > 0)
         say_longest(t);
     if (why->pools_down > 0)

@@ -27,11 +27,9 @@ bool hf_why_lease_is_over(const hf_job_why *why)
     return why->job->state == HF_STATE_RUNNING && why->job->due_ms <= why->now_ms;
 }
 
-/* The workers that could claim it. */
-static void add_workers(list *l, const hf_job_why *why)
+static bool has_no_handler(const hf_job_why *why)
 {
-    add(l, why->workers == 0, HF_REASON_NO_WORKER);
-    add(l, why->workers > 0 && why->workers_for_type == 0, HF_REASON_NO_WORKER_FOR_TYPE);
+    return why->workers > 0 && why->workers_for_type == 0;
 }
 
 static bool is_busy(const hf_job_why *why)
@@ -48,7 +46,8 @@ static void add_running(list *l, const hf_job_why *why)
     if (!hf_why_lease_is_over(why))
         return;
     add(l, why->paused, HF_REASON_PAUSED);
-    add_workers(l, why);
+    add(l, why->workers == 0, HF_REASON_NO_WORKER);
+    add(l, has_no_handler(why), HF_REASON_NO_WORKER_FOR_TYPE);
     add(l, is_busy(why), HF_REASON_BUSY);
 }
 
@@ -57,11 +56,16 @@ static void add_running(list *l, const hf_job_why *why)
 static void add_waiting(list *l, const hf_job_why *why)
 {
     bool due = why->job->due_ms <= why->now_ms;
+    /* It was put back for want of a handler: the time at which it is due again says
+     * nothing. */
+    const bool refused = why->job->refused_ms != 0 && has_no_handler(why);
+    add(l, refused, HF_REASON_NO_WORKER_FOR_TYPE);
     add(l, !due && why->job->attempts > 0, HF_REASON_RETRY);
     add(l, !due && why->job->attempts == 0, HF_REASON_DELAYED);
     add(l, why->refuses != HF_OK, HF_REASON_REFUSED);
     add(l, why->paused, HF_REASON_PAUSED);
-    add_workers(l, why);
+    add(l, why->workers == 0, HF_REASON_NO_WORKER);
+    add(l, !refused && has_no_handler(why), HF_REASON_NO_WORKER_FOR_TYPE);
     add(l, why->locked_until_ms > why->now_ms, HF_REASON_LOCKED);
     add(l, due && why->max_running > 0 && why->running >= why->max_running,
         HF_REASON_MAX_RUNNING);

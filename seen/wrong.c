@@ -374,9 +374,8 @@ static bool judge_no_handler(hf_wrongs *out, const hf_facts *f, const hf_facts_q
     hf_wrong w = begin(HF_WRONG_UNSERVED, HF_LEVEL_BAD, of->job.refused_ms);
     SAY(w.what, "No live worker of queue %s has a handler for type %s.", q->stats.queue,
         of->job.type);
-    add_why(&w, "Its workers take %s. ",
-            of->read.types[0] != '\0' ? of->read.types : "no type");
     add_reason(&w, f, of);
+    SAY(w.command, "holdfast job show %s -q %s", of->job.id, q->stats.queue);
     set_page(&w, q);
     add(out, &w);
     return true;

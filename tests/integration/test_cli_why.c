@@ -167,7 +167,8 @@ static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
     assert_why("s", "no_worker_for_type");
     hf_try_has(fixture->out,
                "no handler for type 'strange' in the 1 live worker of queue "
-               "'default', which takes a, b\n");
+               "'default', which takes a, b: deploy a worker that has one; if the type "
+               "is mistyped, 'holdfast job delete s' and enqueue the job again\n");
     hf_try_run("enqueue a @ --id a -q mail", 0);
     assert_why("a", "none");
     hf_try_has(fixture->out, "none                nothing holds it up");

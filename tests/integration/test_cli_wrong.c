@@ -162,7 +162,19 @@ static void a_type_without_a_handler_is_unserved_until_one_comes(void **state)
     (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:refused 9 s 9 g");
     assert_found("unserved bad;");
     assert_says("No live worker of queue default has a handler for type strange.");
-    assert_says("Its workers take good, long. Job s (");
+    assert_says("\"why\":\"Job s (no_worker_for_type): no handler for type 'strange' in "
+                "the 1 live worker of queue 'default', which takes good, long: deploy a "
+                "worker that has one; if the type is mistyped, 'holdfast job delete s -q "
+                "default' and enqueue the job again.\"");
+    assert_says("\"command\":\"holdfast job show s -q default\"");
+    assert_null(strstr(fixture->out, "job retry"));
+    json_t *why = hf_try_object("job why s @ --json", 0);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(why, "reasons"), 0)),
+        "no_worker_for_type");
+    json_decref(why);
+    hf_try_run("job why s @", 0);
+    assert_null(strstr(fixture->out, "job retry"));
     beat(WEB2, MINUTE_MS, "\"types\":[\"*\"]");
     assert_found("");
 }

@@ -89,6 +89,25 @@ static void a_job_whose_time_is_to_come_waits_for_that_first(void **state)
     assert_reasons(&why, "retry paused no_worker");
 }
 
+/* It is due at once, again and again. */
+static void a_job_without_a_handler_waits_for_that_first(void **state)
+{
+    (void)state;
+    hf_job_why why = fresh();
+    why.job->due_ms = NOW_MS + 1;
+    why.job->state = HF_STATE_DELAYED;
+    why.job->refused_ms = NOW_MS - 5;
+    assert_reasons(&why, "delayed"); /* one has come */
+    why.workers_for_type = 0;
+    assert_reasons(&why, "no_worker_for_type delayed");
+    why.job->attempts = 1;
+    why.job->state = HF_STATE_RETRY;
+    why.paused = true;
+    assert_reasons(&why, "no_worker_for_type retry paused");
+    why.workers = 0;
+    assert_reasons(&why, "retry paused no_worker");
+}
+
 static void a_running_job_has_a_holder_and_its_limits_do_not_matter(void **state)
 {
     (void)state;
@@ -199,6 +218,7 @@ int main(void)
         cmocka_unit_test(nothing_keeps_a_due_job_with_a_free_worker),
         cmocka_unit_test(all_that_keeps_a_due_job_is_told_the_weightiest_first),
         cmocka_unit_test(a_job_whose_time_is_to_come_waits_for_that_first),
+        cmocka_unit_test(a_job_without_a_handler_waits_for_that_first),
         cmocka_unit_test(a_running_job_has_a_holder_and_its_limits_do_not_matter),
         cmocka_unit_test(a_job_whose_lease_is_over_waits_for_a_takeover),
         cmocka_unit_test(a_dead_job_is_dead_and_a_suspect_runs_alone),
