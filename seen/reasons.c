@@ -37,11 +37,17 @@ static bool is_busy(const hf_job_why *why)
     return why->workers_for_type > 0 && why->busy >= why->slots;
 }
 
+/* A full Redis refuses new jobs alone: those that it has start and end. */
+static bool is_refused(const hf_job_why *why)
+{
+    return why->refuses != HF_OK && why->refuses != HF_OOM;
+}
+
 /* Neither a limit nor a rate keeps a takeover. */
 static void add_running(list *l, const hf_job_why *why)
 {
     add(l, why->cancelling, HF_REASON_CANCELLING);
-    add(l, why->refuses != HF_OK, HF_REASON_REFUSED);
+    add(l, is_refused(why), HF_REASON_REFUSED);
     add(l, true, HF_REASON_RUNNING);
     if (!hf_why_lease_is_over(why))
         return;
@@ -62,7 +68,7 @@ static void add_waiting(list *l, const hf_job_why *why)
     add(l, refused, HF_REASON_NO_WORKER_FOR_TYPE);
     add(l, !due && why->job->attempts > 0, HF_REASON_RETRY);
     add(l, !due && why->job->attempts == 0, HF_REASON_DELAYED);
-    add(l, why->refuses != HF_OK, HF_REASON_REFUSED);
+    add(l, is_refused(why), HF_REASON_REFUSED);
     add(l, why->paused, HF_REASON_PAUSED);
     add(l, why->workers == 0, HF_REASON_NO_WORKER);
     add(l, !refused && has_no_handler(why), HF_REASON_NO_WORKER_FOR_TYPE);

@@ -180,7 +180,7 @@ static void judge_redis(hf_wrongs *out, const hf_facts *f, const hf_facts_redis 
         add_why(&w, "It accepts no writes: no job can be enqueued or started here. Use "
                     "the address of its primary.");
         add(out, &w);
-    } else if (r->refuses != HF_OK) {
+    } else if (r->refuses != HF_OK && r->refuses != HF_OOM) {
         begin_redis(&w, r, "refuses every write");
         add_why(&w, "No job is accepted, started or ended: %s", r->refusal);
         end_why(&w);
@@ -197,24 +197,30 @@ static void judge_redis(hf_wrongs *out, const hf_facts *f, const hf_facts_redis 
     }
 }
 
+/* What a full Redis refuses, and what it does not, is told here alone. */
 static void judge_memory(hf_wrongs *out, const hf_facts_redis *r)
 {
     const int64_t used = r->info.used_memory, most = r->info.maxmemory;
-    if (most <= 0 || used < most / 100 * MEMORY_WARN)
+    const bool full = r->refuses == HF_OOM || (most > 0 && used >= most);
+    if (!full && (most <= 0 || used < most / 100 * MEMORY_WARN))
         return;
-    const double percent = (double)used * 100 / (double)most;
-    hf_wrong w =
-        begin(HF_WRONG_MEMORY, percent >= MEMORY_BAD ? HF_LEVEL_BAD : HF_LEVEL_WARN, 0);
-    SAY(w.what, "Redis%s%s uses %.0f %% of its memory limit.",
-        r->place[0] != '\0' ? " at " : "", r->place, percent);
-    const bool in_mib = most < GIB;
-    const double unit = in_mib ? MIB : GIB;
-    SAY(w.why,
-        "%.2f of %.2f %s are used. %s new jobs are refused; workers go on, and make "
-        "room.",
-        (double)used / unit, (double)most / unit, in_mib ? "MiB" : "GiB",
-        used >= most ? "It is full:" : "When it is full,");
-    SAY(w.command, "holdfast doctor");
+    const double percent = most > 0 ? (double)used * 100 / (double)most : 100;
+    const double unit = most < GIB ? MIB : GIB;
+    hf_wrong w = begin(HF_WRONG_MEMORY,
+                       full || percent >= MEMORY_BAD ? HF_LEVEL_BAD : HF_LEVEL_WARN, 0);
+    SAY(w.what, "Redis%s%s is full.", r->place[0] != '\0' ? " at " : "", r->place);
+    if (most > 0)
+        SAY(w.what, "Redis%s%s uses %.0f %% of its memory limit.",
+            r->place[0] != '\0' ? " at " : "", r->place, percent);
+    if (most > 0)
+        add_why(&w, "%.2f of %.2f %s are used. ", (double)used / unit,
+                (double)most / unit, most < GIB ? "MiB" : "GiB");
+    add_why(&w,
+            "%s new jobs and ticks of schedules are refused. All else goes on: the jobs "
+            "that it has start and end, and make room, and locks are given. Raise "
+            "maxmemory, or remove what is not needed ('holdfast dead purge').",
+            full ? "It is full:" : "When it is full,");
+    SAY(w.command, "holdfast queue list");
     SAY(w.page, "redis");
     add(out, &w);
 }

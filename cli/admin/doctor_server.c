@@ -42,6 +42,12 @@ static void look_at_version(hf_doctor *d, const hf_server_info *server)
     }
 }
 
+static const char full_text[] =
+    "is reached, so new jobs are refused, and all else goes on";
+static const char full_remedy[] =
+    "raise maxmemory, let workers drain the queues, or remove "
+    "dead jobs: holdfast dead purge";
+
 static void look_at_memory(hf_doctor *d, const hf_server_info *server)
 {
     char text[HF_DOCTOR_TEXT];
@@ -54,12 +60,10 @@ static void look_at_memory(hf_doctor *d, const hf_server_info *server)
         return;
     bool full = server->used_memory >= server->maxmemory;
     double part = (double)server->used_memory * 100 / (double)server->maxmemory;
-    snprintf(text, sizeof text, "is %s: %.1f of %.1f MiB are used (%.0f %%)",
-             full ? "reached" : "nearly reached", (double)server->used_memory / MIB,
+    snprintf(text, sizeof text, "%s: %.1f of %.1f MiB are used (%.0f %%)",
+             full ? full_text : "is nearly reached", (double)server->used_memory / MIB,
              (double)server->maxmemory / MIB, part);
-    hf_doctor_by_hand(d, "memory", "maxmemory", text,
-                      "raise maxmemory, let workers drain the queues, or remove dead "
-                      "jobs: holdfast dead purge");
+    hf_doctor_by_hand(d, "memory", "maxmemory", text, full_remedy);
 }
 
 static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
@@ -109,6 +113,11 @@ static void look_at_writes(hf_doctor *d, const hf_server_info *server)
     bool replicas = server->good_replicas >= 0;
     if (err == HF_OK || (err == HF_AUTH && server->good_replicas != 0))
         return;
+    if (err == HF_OOM) { /* `memory` says the same where INFO tells the figures */
+        if (server->maxmemory <= 0)
+            hf_doctor_by_hand(d, "memory", "maxmemory", full_text, full_remedy);
+        return;
+    }
     if (err == HF_AUTH)
         snprintf(why, sizeof why, "min-replicas-to-write is set, and no replica counts");
     snprintf(text, sizeof text,

@@ -385,25 +385,35 @@ static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void *
 
 static void a_redis_that_refuses_writes_is_told(void **state)
 {
-    static const char *const states[][3] = {
-        {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0",
-         "NOREPLICAS"},
-        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM"},
-    };
     (void)state;
     hf_try_run("enqueue t @ --id j", 0);
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        (void)hf_fixture_command(&fixture->redis, states[i][0]);
-        hf_try_run("job why j @", 0);
-        hf_try_has(fixture->out, "refused             Redis refuses every write");
-        hf_try_has(fixture->out, states[i][2]);
-        hf_try_run("doctor @ --json", 1);
-        hf_try_has(fixture->out, "\"writes\"");
-        hf_try_has(fixture->out, "every write is refused, so no job is accepted");
-        (void)hf_fixture_command(&fixture->redis, states[i][1]);
-        hf_try_run("job why j @", 0);
-        assert_null(strstr(fixture->out, "refused"));
-    }
+    (void)hf_fixture_command(&fixture->redis, "CONFIG SET min-replicas-to-write 1");
+    hf_try_run("job why j @", 0);
+    hf_try_has(fixture->out, "refused             Redis refuses every write");
+    hf_try_has(fixture->out, "NOREPLICAS");
+    hf_try_run("doctor @ --json", 1);
+    hf_try_has(fixture->out, "\"writes\"");
+    hf_try_has(fixture->out, "every write is refused, so no job is accepted");
+    (void)hf_fixture_command(&fixture->redis, "CONFIG SET min-replicas-to-write 0");
+    hf_try_run("job why j @", 0);
+    assert_null(strstr(fixture->out, "refused"));
+}
+
+/* The job starts and ends there: memory is no reason for it to wait. */
+static void a_full_redis_keeps_no_job(void **state)
+{
+    (void)state;
+    hf_try_run("enqueue good @ --id j", 0);
+    (void)hf_fixture_command(&fixture->redis, "CONFIG SET maxmemory 1");
+    assert_why("j", "no_worker");
+    hf_try_run("doctor @ --json", 1);
+    hf_try_has(fixture->out, "\"memory\"");
+    hf_try_has(fixture->out, "is reached, so new jobs are refused, and all else goes on");
+    assert_null(strstr(fixture->out, "\"writes\""));
+    hf_try_run("enqueue good @", 75);
+    start_worker();
+    EVENTUALLY(15000, hf_try_figure("default", "done") == 1);
+    (void)hf_fixture_command(&fixture->redis, "CONFIG SET maxmemory 0");
 }
 
 static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
@@ -502,6 +512,7 @@ int main(void)
         TEST(workers_are_shown_while_they_live),
         TEST(workers_that_fell_silent_are_shown_too_the_old_ones_on_demand),
         TEST(a_redis_that_refuses_writes_is_told),
+        TEST(a_full_redis_keeps_no_job),
         TEST(workers_are_listed_page_by_page_with_all_their_fields),
         TEST(words_are_bright_on_a_terminal_unless_that_is_not_wanted),
         TEST(a_table_is_as_wide_as_its_terminal),

@@ -638,6 +638,14 @@ static void nothing_served(void)
 static void memory_full(void)
 {
     redis.info.used_memory = redis.info.maxmemory = INT64_C(32) << 20;
+    redis.refuses = HF_OOM;
+    SET(redis.refusal, "OOM command not allowed when used memory > 'maxmemory'.");
+}
+
+static void memory_full_unseen(void)
+{
+    memory_full();
+    redis.info = (hf_server_info){.size = sizeof redis.info};
 }
 
 static void no_slot_is_free(void)
@@ -662,14 +670,25 @@ static void a_busy_queue_names_the_job_that_runs_longest(void **state)
                            ": 'holdfast job cancel j0 -q mail' ends it if it hangs."));
 }
 
-static void a_full_redis_refuses_new_jobs_now(void **state)
+#define FULL                                                                             \
+    "It is full: new jobs and ticks of schedules are refused. All else goes on: the "    \
+    "jobs "                                                                              \
+    "that it has start and end, and make room, and locks are given. Raise maxmemory, "   \
+    "or "                                                                                \
+    "remove what is not needed ('holdfast dead purge')."
+
+/* One thing, which does not say that no job starts. */
+static void a_full_redis_says_what_works_and_what_does_not(void **state)
 {
     (void)well(state);
-    assert_why(
-        memory_full,
-        "32.00 of 32.00 MiB are used. It is full: new jobs are refused; workers go "
-        "on, and make room.",
-        "holdfast doctor");
+    assert_why(memory_full, "32.00 of 32.00 MiB are used. " FULL, "holdfast queue list");
+    assert_int_equal(wrongs.n, 1);
+    assert_string_equal(wrongs.at[0].what, "Redis uses 100 % of its memory limit.");
+    (void)well(state);
+    assert_why(memory_full_unseen, FULL, "holdfast queue list");
+    assert_int_equal(wrongs.n, 1);
+    assert_int_equal(wrongs.at[0].level, HF_LEVEL_BAD);
+    assert_string_equal(wrongs.at[0].what, "Redis is full.");
 }
 
 static void a_late_queue_has_the_reason_of_job_why(void **state)
@@ -863,7 +882,7 @@ int main(void)
         TEST(every_rule_is_explained),
         TEST(a_late_queue_has_the_reason_of_job_why),
         TEST(a_busy_queue_names_the_job_that_runs_longest),
-        TEST(a_full_redis_refuses_new_jobs_now),
+        TEST(a_full_redis_says_what_works_and_what_does_not),
         TEST(the_other_whys_name_what_is_known),
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
