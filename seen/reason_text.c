@@ -352,3 +352,41 @@ const char *hf_reason_text(const hf_reason_facts *facts, hf_reason reason,
     say_reason(&t, reason);
     return out;
 }
+
+/* ---- what removes it ---- */
+
+/* As many more as its workers have free slots. */
+static void raise_limit(const hf_reason_facts *facts, char *out)
+{
+    const hf_job_why *why = facts->why;
+    const int64_t parts = facts->shards > 0 ? (int64_t)facts->shards : 1;
+    if (why->slots > why->busy)
+        (void)snprintf(out, HF_REASON_COMMAND_SIZE,
+                       "holdfast queue limit %s --max-running %" PRId64, why->job->queue,
+                       why->max_running * parts + why->slots - why->busy);
+}
+
+static void double_rate(const hf_reason_facts *facts, char *out)
+{
+    char per[HF_DURATION_SIZE];
+    const hf_job_why *why = facts->why;
+    const int64_t parts = facts->shards > 0 ? (int64_t)facts->shards : 1;
+    hf_format_duration(why->rate_per_ms, per);
+    (void)snprintf(out, HF_REASON_COMMAND_SIZE,
+                   "holdfast queue limit %s --rate %" PRId64 "/%s", why->job->queue,
+                   2 * why->rate_limit * parts, per);
+}
+
+const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
+                             char out[HF_REASON_COMMAND_SIZE])
+{
+    out[0] = '\0';
+    if (reason == HF_REASON_PAUSED)
+        (void)snprintf(out, HF_REASON_COMMAND_SIZE, "holdfast queue resume %s",
+                       facts->why->job->queue);
+    else if (reason == HF_REASON_MAX_RUNNING)
+        raise_limit(facts, out);
+    else if (reason == HF_REASON_RATE)
+        double_rate(facts, out);
+    return out;
+}

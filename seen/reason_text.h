@@ -21,4 +21,10 @@ enum { HF_REASON_TEXT_SIZE = 2048 };
 const char *hf_reason_text(const hf_reason_facts *facts, hf_reason reason,
                            char out[HF_REASON_TEXT_SIZE]);
 
+/* The command that removes a reason and can be given as it stands: it ends no run, and
+ * the same command takes it back. "": there is none. */
+enum { HF_REASON_COMMAND_SIZE = 256 };
+const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
+                             char out[HF_REASON_COMMAND_SIZE]);
+
 #endif

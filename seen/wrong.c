@@ -111,7 +111,8 @@ static void end_why(hf_wrong *w)
 
 static void add_reason(hf_wrong *w, const hf_facts *f, const hf_facts_why *of)
 {
-    char text[HF_REASON_TEXT_SIZE], with_queue[HF_ID_SIZE + 8];
+    char text[HF_REASON_TEXT_SIZE], remedy[HF_REASON_COMMAND_SIZE];
+    char with_queue[HF_ID_SIZE + 8];
     hf_reason reasons[HF_REASONS];
     if (of == NULL)
         return;
@@ -128,7 +129,10 @@ static void add_reason(hf_wrong *w, const hf_facts *f, const hf_facts_why *of)
             more != NULL ? "; " : "", more != NULL ? more : "");
     if (reasons[0] == HF_REASON_MAX_RUNNING && why.slots > why.busy)
         add_why(w, " Its workers have %" PRId64 " free slots.", why.slots - why.busy);
-    SAY(w->command, "holdfast job why %s%s", of->job.id, with_queue);
+    if (hf_reason_remedy(&facts, reasons[0], remedy)[0] != '\0')
+        SAY(w->command, "%s", remedy);
+    else if (reasons[0] != HF_REASON_NO_WORKER)
+        SAY(w->command, "holdfast job why %s%s", of->job.id, with_queue);
 }
 
 /* ---- Redis ---- */

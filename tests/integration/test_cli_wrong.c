@@ -196,6 +196,7 @@ static void a_late_queue_has_the_reason_of_job_why(void **state)
     put_ready("w", "good", 2 * MINUTE_MS);
     assert_found("late warn;");
     assert_says("The oldest job of queue default waits for 2 min");
+    assert_says("\"command\":\"holdfast job why w -q default\""); /* no slot is free */
     assert_says("Job w (max_running): 2 jobs of queue 'default' run, of at most 2 (");
     json_t *why = hf_try_object("job why w @ --json", 0);
     assert_string_equal(
@@ -614,7 +615,7 @@ static void each_thing_is_an_object_with_the_fields_of_the_overview(void **state
     for (size_t i = 0; i < HF_COUNT(texts); i++)
         assert_non_null(hf_try_text(o, texts[i]));
     assert_string_equal(hf_try_text(o, "page"), "queue/default");
-    assert_string_equal(hf_try_text(o, "command"), "holdfast job why a -q default");
+    assert_string_equal(hf_try_text(o, "command"), "holdfast worker list");
     assert_says("\"rule\":\"no_aof\",\"since_ms\":null");
     assert_in_range(now() - hf_try_number(o, "since_ms"), 29000, 50000);
     json_decref(o);

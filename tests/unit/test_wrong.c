@@ -627,6 +627,22 @@ static void limit(void)
     SET(oldest.why.holders[0], workers[0].id);
 }
 
+static void limit_without_a_slot(void)
+{
+    limit();
+    oldest.why.busy = oldest.why.slots;
+}
+
+static void rate_of_shards(void)
+{
+    late();
+    queue.oldest = &oldest;
+    oldest.why.rate_limit = 5;
+    oldest.why.rate_per_ms = H;
+    oldest.why.next_token_ms = NOW + 1;
+    oldest.read.shards = 4;
+}
+
 static void nothing_served(void)
 {
     unserved();
@@ -698,14 +714,26 @@ static void a_late_queue_has_the_reason_of_job_why(void **state)
                "Job j1 (max_running): 20 jobs of queue 'mail' run, of at most 20 (web1 "
                "pid 11: 20): 'holdfast queue limit mail --max-running N' sets another "
                "limit. Its workers have 19 free slots.",
+               "holdfast queue limit mail --max-running 39");
+    (void)well(state);
+    assert_why(limit_without_a_slot,
+               "Job j1 (max_running): 20 jobs of queue 'mail' run, of at most 20 (web1 "
+               "pid 11: 20): 'holdfast queue limit mail --max-running N' sets another "
+               "limit.",
                "holdfast job why j1 -q mail");
+    (void)well(state);
+    rate_of_shards();
+    char found[1024];
+    judge(found, sizeof found);
+    assert_string_equal(wrongs.at[0].command, "holdfast queue limit mail --rate 40/1h");
+
     (void)well(state);
     assert_why(nothing_served,
                "Job j1 (no_worker): no live worker takes jobs of queue 'mail': start "
                "one, or resume a quiet one (kill -CONT PID); 'holdfast worker list' "
                "lists the workers; 1 pool of the live workers of queue 'mail' is down: "
                "the worker's log says why ('a process of a pool does not live').",
-               "holdfast job why j1 -q mail");
+               "holdfast worker list");
 }
 
 static void the_other_whys_name_what_is_known(void **state)

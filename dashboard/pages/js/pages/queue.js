@@ -2,6 +2,7 @@
 import { clock, count, exact, percent, several, span, word } from "../format.js";
 import {
   cell,
+  command,
   empty,
   facts,
   figure,
@@ -25,7 +26,7 @@ import { figures } from "./overview.js";
 const STATES = ["ready", "delayed", "retry", "running", "dead", "done", "parked"];
 const DUE = { dead: "Died", done: "Ended" };
 
-// reasons: [{word, text}], as `job why` has them; a second sentence stands behind a newline.
+// reasons: [{word, text, command}], as `job why` has them; a second sentence stands behind a newline.
 export function whyBox(title, reasons, said, bad) {
   return h(
     "section",
@@ -39,6 +40,7 @@ export function whyBox(title, reasons, said, bad) {
           "li",
           {},
           r.text.split("\n").map((line) => h("div", {}, line)),
+          r.command && h("div", {}, command(r.command)),
         ),
       ),
       said && h("li", { class: "soft" }, said),
