@@ -30,6 +30,8 @@ typedef struct hf_facts_worker {
     char version[24];
     char pool[HF_FACTS_PLACE]; /* the first of its pools that is down */
     size_t pools_down;
+    bool of_poison; /* it fell silent while a job ran that died as poison within the hour:
+                       the deaths of a queue count it */
 } hf_facts_worker;
 
 /* What keeps a job, as `job why` knows it. */
@@ -47,8 +49,12 @@ typedef struct hf_facts_deaths {
     char type[HF_ID_SIZE];     /* which most of them have */
     char error[HF_FACTS_TEXT]; /* of the first of these */
     size_t poison;
-    char poisoned[HF_ID_SIZE]; /* the last one's id */
+    char poisoned[HF_ID_SIZE];    /* the last one's id, */
+    char poison_type[HF_ID_SIZE]; /* and its type */
+    size_t poison_alike;          /* so many of them have this type */
     int64_t poison_ms;
+    size_t silent;               /* workers that are of_poison, */
+    char killed[HF_HOLDER_SIZE]; /* and the last of them */
 } hf_facts_deaths;
 
 /* What the history of a queue tells; where there is none, attempts are not known. */

@@ -15,6 +15,7 @@
 
 enum {
     HOUR_MS = 3600 * 1000,
+    BEAT_MS = 10 * 1000, /* between the heartbeats of a worker */
     LOOK_MS = 15 * 1000, /* a younger job is neither late nor unserved */
     WHYS = 50,           /* queues whose oldest job is asked for its reasons */
     DEATHS = 1000,       /* of a queue that are looked at */
@@ -322,6 +323,7 @@ typedef struct kind {
 
 typedef struct deaths {
     hf_facts_deaths *of;
+    hf_facts *facts;
     size_t n;
     kind at[KINDS];
 } deaths;
@@ -336,6 +338,35 @@ static uint64_t hash_kind(const char *type, const char *error)
     return hf_hash_text(hf_hash_text(HF_HASH_START, type), text);
 }
 
+/* The workers that fell silent while it was there, and not more than it had crashes:
+ * Redis does not know for sure which of them ran it. */
+static void count_killed(deaths *d, const hf_job_info *info)
+{
+    int64_t left = info->created_ms == 0 ? 0 : d->facts->poison;
+    for (size_t i = 0; i < d->facts->n_workers && left > 0; i++) {
+        hf_facts_worker *w = &d->facts->workers[i];
+        if (!w->silent || w->of_poison || w->heard_ms < info->created_ms - BEAT_MS ||
+            w->heard_ms > info->due_ms)
+            continue;
+        w->of_poison = true;
+        left--;
+        d->of->silent++;
+        memcpy(d->of->killed, w->id, sizeof w->id);
+    }
+}
+
+static void note_poison(deaths *d, const hf_job_info *info)
+{
+    hf_facts_deaths *of = d->of;
+    of->poison++;
+    of->poison_ms = of->poison_ms == 0 ? info->due_ms : of->poison_ms;
+    of->poison_alike =
+        strcmp(of->poison_type, info->type) == 0 ? of->poison_alike + 1 : 1;
+    memcpy(of->poisoned, info->id, sizeof of->poisoned);
+    memcpy(of->poison_type, info->type, sizeof of->poison_type);
+    count_killed(d, info);
+}
+
 static void on_dead(const hf_job_info *info, void *arg)
 {
     char error[HF_FACTS_TEXT];
@@ -344,11 +375,8 @@ static void on_dead(const hf_job_info *info, void *arg)
     d->of->looked++;
     if (d->of->first_ms == 0 || info->due_ms < d->of->first_ms)
         d->of->first_ms = info->due_ms;
-    if (strcmp(info->reason, "poison") == 0) {
-        d->of->poison++;
-        d->of->poison_ms = d->of->poison_ms == 0 ? info->due_ms : d->of->poison_ms;
-        memcpy(d->of->poisoned, info->id, sizeof info->id);
-    }
+    if (strcmp(info->reason, "poison") == 0)
+        note_poison(d, info);
     (void)hf_words_line(hf_text_gist(info->error), error, sizeof error);
     const uint64_t hash = hash_kind(info->type, error);
     while (i < d->n && d->at[i].hash != hash)
@@ -376,6 +404,7 @@ static void read_deaths(gatherer *g)
         return;
     }
     d->of = of;
+    d->facts = g->facts;
     hf_err err =
         hf_admin_deaths(g->admin, g->queue->stats.queue, g->queue->stats.now_ms - HOUR_MS,
                         DEATHS, on_dead, d, g->detail);

@@ -261,7 +261,7 @@ static void judge_silent(hf_wrongs *out, const hf_facts *f, const hf_facts_worke
     const char *queue = left_alone(f);
     char who[HF_HOLDER_TEXT], span[HF_WORDS_SIZE];
     const int64_t silent_ms = f->now_ms - v->heard_ms;
-    if (!v->silent || silent_ms < SILENT_MS)
+    if (!v->silent || silent_ms < SILENT_MS || v->of_poison)
         return;
     const bool is_old = silent_ms > HOUR_MS;
     hf_wrong w =
@@ -391,6 +391,21 @@ static bool judge_no_handler(hf_wrongs *out, const hf_facts *f, const hf_facts_q
     return true;
 }
 
+/* What the poison has done to workers belongs to it. */
+static void add_poison(hf_wrong *w, const hf_facts_deaths *d)
+{
+    char who[HF_HOLDER_TEXT], n[HF_WORDS_SIZE];
+    add_why(w, "%sWorkers or processes died while they ran job %s of type %s%s.",
+            w->why[0] != '\0' ? " " : "", d->poisoned, d->poison_type,
+            d->poison_alike < d->poison ? ", and other types" : "");
+    if (d->silent == 0)
+        return;
+    hf_holder_text(d->killed, who);
+    add_why(w, " %s silent meanwhile: %s%s.",
+            hf_words_count((int64_t)d->silent, "worker fell", "workers fell", n), who,
+            d->silent > 1 ? " and others" : "");
+}
+
 static void judge_deaths(hf_wrongs *out, const hf_facts_queue *q)
 {
     char jobs[HF_WORDS_SIZE];
@@ -399,8 +414,9 @@ static void judge_deaths(hf_wrongs *out, const hf_facts_queue *q)
     const bool many = s->died_hour >= DEATHS;
     if (!many && d->poison == 0)
         return;
-    hf_wrong w = begin(HF_WRONG_DEATHS, many ? HF_LEVEL_BAD : HF_LEVEL_WARN,
-                       many ? d->first_ms : d->poison_ms);
+    hf_wrong w =
+        begin(HF_WRONG_DEATHS, many || d->silent > 0 ? HF_LEVEL_BAD : HF_LEVEL_WARN,
+              many ? d->first_ms : d->poison_ms);
     if (many) {
         SAY(w.what, "%s of queue %s died in the last hour.",
             hf_words_count(s->died_hour, "job", "jobs", jobs), s->queue);
@@ -410,13 +426,16 @@ static void judge_deaths(hf_wrongs *out, const hf_facts_queue *q)
                     d->alike, d->looked, d->type, d->error);
         end_why(&w);
     } else {
-        SAY(w.what, "%s of queue %s died as poison in the last hour.",
-            hf_words_count((int64_t)d->poison, "job", "jobs", jobs), s->queue);
+        SAY(w.what, "Type %s of queue %s is poison: %s as such in the last hour.",
+            d->poison_type, s->queue,
+            hf_words_count((int64_t)d->poison, "job died", "jobs died", jobs));
     }
-    if (d->poison > 0)
-        add_why(&w, "%sWorkers or processes died while they ran job %s.",
-                w.why[0] != '\0' ? " " : "", d->poisoned);
     SAY(w.command, "holdfast dead list -q %s --since 1h", s->queue);
+    if (d->poison > 0)
+        add_poison(&w, d);
+    if (!many && d->poison_alike == d->poison)
+        SAY(w.command, "holdfast dead list -q %s --type %s --since 1h", s->queue,
+            d->poison_type);
     SAY(w.page, "dead");
     add(out, &w);
 }
@@ -479,11 +498,12 @@ static void judge_late(hf_wrongs *out, const hf_facts *f, const hf_facts_queue *
     add(out, &w);
 }
 
-static void judge_crashes(hf_wrongs *out, const hf_facts_queue *q)
+/* Those of poison are told with it. */
+static void judge_crashes(hf_wrongs *out, const hf_facts *f, const hf_facts_queue *q)
 {
     char n[HF_WORDS_SIZE];
     const hf_facts_past *p = &q->past;
-    if (p->known && p->crashed >= CRASHED) {
+    if (p->known && p->crashed - (int64_t)q->deaths.poison * f->poison >= CRASHED) {
         hf_wrong w = begin(HF_WRONG_CRASHES, HF_LEVEL_WARN, 0);
         SAY(w.what, "%s of queue %s crashed in the last 10 min.",
             hf_words_count(p->crashed, "run", "runs", n), q->stats.queue);
@@ -545,7 +565,7 @@ static void judge_queue(hf_wrongs *out, const hf_facts *f, const hf_facts_queue 
     judge_failing(out, q);
     if (!unserved) /* which explains why it is late */
         judge_late(out, f, q);
-    judge_crashes(out, q);
+    judge_crashes(out, f, q);
     judge_paused(out, f, q);
     judge_doctor(out, q);
 }

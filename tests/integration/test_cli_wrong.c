@@ -240,7 +240,7 @@ static void a_pause_with_jobs_is_a_note_at_once(void **state)
 
 static void deaths_are_grouped_by_their_error(void **state)
 {
-    char line[LINE];
+    char line[LINE], record[LINE];
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
     for (int i = 0; i < 10; i++) {
@@ -257,8 +257,22 @@ static void deaths_are_grouped_by_their_error(void **state)
     (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs d4 %s",
                              "{\"type\":\"bad\",\"reason\":\"poison\"}\n");
     assert_found("deaths warn;");
-    assert_says("1 job of queue default died as poison in the last hour.");
-    assert_says("while they ran job d4.");
+    assert_says(
+        "Type bad of queue default is poison: 1 job died as such in the last hour.");
+    assert_says("while they ran job d4 of type bad.");
+    (void)snprintf(record, sizeof record,
+                   "{\"type\":\"bad\",\"reason\":\"poison\",\"created\":%lld}\n",
+                   now() - MINUTE_MS);
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs d4 %s", record);
+    /* The one that fell silent while the job was there is told with it, others are not.
+     */
+    beat(WEB1, -2 * MINUTE_MS, "");
+    assert_found("worker_silent bad;deaths warn;");
+    leave(WEB1);
+    beat(WEB2, -11000, "");
+    assert_found("deaths bad;");
+    assert_says("1 worker fell silent meanwhile: web2 pid 12.");
+    leave(WEB2);
     (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:dead 1000 d4");
     assert_found("");
 }

@@ -217,8 +217,27 @@ static void deaths(void)
 static void poison(void)
 {
     queue.stats.died_hour = 1;
-    queue.deaths = (hf_facts_deaths){
-        .poison = 1, .poisoned = "j7", .poison_ms = NOW - 4 * MIN, .looked = 1};
+    queue.deaths = (hf_facts_deaths){.poison = 1,
+                                     .poisoned = "j7",
+                                     .poison_type = "convert",
+                                     .poison_alike = 1,
+                                     .poison_ms = NOW - 4 * MIN,
+                                     .looked = 1};
+}
+/* Its workers have died, and its crashes were counted. */
+static void poison_with_workers(void)
+{
+    poison();
+    worker_silent();
+    workers[1].of_poison = true;
+    queue.deaths.silent = 3;
+    SET(queue.deaths.killed, workers[1].id);
+    queue.past = (hf_facts_past){.known = true, .crashed = 5};
+}
+static void poison_and_other_crashes(void)
+{
+    poison();
+    queue.past = (hf_facts_past){.known = true, .crashed = 6};
 }
 static void failing_few(void)
 {
@@ -476,7 +495,17 @@ static const row table[] = {
      "worker_silent note 3600: Worker web2 pid 880 has been silent for 1 h.\n"},
     {deaths_few, ""},
     {deaths, "deaths bad 3240: 10 jobs of queue mail died in the last hour.\n"},
-    {poison, "deaths warn 240: 1 job of queue mail died as poison in the last hour.\n"},
+    {poison,
+     "deaths warn 240: Type convert of queue mail is poison: 1 job died as such in "
+     "the last hour.\n"},
+    {poison_with_workers,
+     "deaths bad 240: Type convert of queue mail is poison: 1 job died "
+     "as such in the last hour.\n"},
+    {poison_and_other_crashes,
+     "deaths warn 240: Type convert of queue mail is poison: 1 job died as such in the "
+     "last "
+     "hour.\n"
+     "crashes warn -: 6 runs of queue mail crashed in the last 10 min.\n"},
     {failing_few, ""},
     {failing_less, ""},
     {failing, "failing bad -: 20 % of the attempts of queue mail failed in the last 5 "
@@ -760,8 +789,13 @@ static void the_other_whys_name_what_is_known(void **state)
          "9 of 10 that were looked at have the type mail.send and one error: connection "
          "refused.",
          "holdfast dead list -q mail --since 1h"},
-        {poison, "Workers or processes died while they ran job j7.",
-         "holdfast dead list -q mail --since 1h"},
+        {poison, "Workers or processes died while they ran job j7 of type convert.",
+         "holdfast dead list -q mail --type convert --since 1h"},
+        {poison_with_workers,
+         "Workers or processes died while they ran job j7 of type convert. 3 workers "
+         "fell "
+         "silent meanwhile: web2 pid 880 and others.",
+         "holdfast dead list -q mail --type convert --since 1h"},
         {tick_late_unserved,
          "A worker decides on each tick, and no live worker serves its queue.",
          "holdfast cron show nightly -q mail"},
