@@ -12,6 +12,7 @@
 #include "dashboard/api.h"
 #include "dashboard/overview.h"
 #include "holdfast/version.h"
+#include "seen/zones.h"
 
 enum {
     TICKS = 48, /* more are shown as a band */
@@ -52,6 +53,7 @@ typedef struct scheduler {
     int64_t now_ms, until_ms;
     size_t n_zones;
     char zones[ZONES][HF_ZONE_SIZE]; /* the zones in `changes` */
+    hf_zones used;
 } scheduler;
 
 /* False: this host cannot read the expression or the zone. */
@@ -171,10 +173,25 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
 {
     scheduler *all = arg;
     json_t *object = hf_cron_json(s);
+    const char *zone = hf_zones_of(s);
+    hf_zones_add(&all->used, zone);
+    (void)json_object_set_new(object, "zone",
+                              *zone == '\0' ? json_null() : hf_out_text(zone));
     (void)json_object_set_new(object, "ticks", ticks_of(s, all->until_ms));
     (void)json_object_set_new(object, "missed_ms", missed_of(s, all->now_ms));
     add_changes(all, s);
     (void)json_array_append_new(all->items, object);
+}
+
+static void mark_zones(const scheduler *all)
+{
+    for (size_t i = 0; i < json_array_size(all->items); i++) {
+        json_t *object = json_array_get(all->items, i);
+        const char *zone = json_string_value(json_object_get(object, "zone"));
+        (void)json_object_set_new(
+            object, "zone_differs",
+            json_boolean(zone != NULL && hf_zones_differs(&all->used, zone)));
+    }
 }
 
 hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r)
@@ -187,16 +204,21 @@ hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r)
     scheduler all = {
         .items = json_array(), .changes = json_array(), .now_ms = hf_reader_now_ms(r)};
     all.until_ms = all.now_ms + hours * HOUR_MS;
+    hf_zones_host(all.used.host);
     hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
     for (size_t i = 0; i < n && err == HF_OK; i++)
         err = hf_admin_schedules(r->admin, names[i], NULL, SCHEDULES, on_schedule, &all,
                                  r->detail);
     free(names);
+    const char *usual = hf_zones_usual(&all.used);
+    mark_zones(&all);
     if (err == HF_OK)
         return hf_ask_give(ask, r,
-                           json_pack("{s:o, s:n, s:I, s:o}", "items", all.items, "next",
-                                     "looked_at", (json_int_t)json_array_size(all.items),
-                                     "changes", all.changes),
+                           json_pack("{s:o, s:n, s:I, s:o, s:o}", "items", all.items,
+                                     "next", "looked_at",
+                                     (json_int_t)json_array_size(all.items), "changes",
+                                     all.changes, "usual_zone",
+                                     usual == NULL ? json_null() : hf_out_text(usual)),
                            0);
     json_decref(all.items);
     json_decref(all.changes);

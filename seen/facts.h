@@ -83,6 +83,7 @@ typedef struct hf_facts_schedule {
     bool paused, queue_paused, served;
     int64_t next_ms, last_ms, passed, skipped;
     int64_t accepted, dropped; /* ticks: that made a job, and that were missed */
+    char zone[HF_ZONE_SIZE];   /* in which its times are read; "": an interval */
 } hf_facts_schedule;
 
 typedef struct hf_facts_lock {
@@ -98,8 +99,9 @@ typedef struct hf_facts_lock {
 
 typedef struct hf_facts {
     int64_t now_ms;
-    int64_t late_ms; /* when a ready job is late; bad from ten times of it on */
-    int64_t poison;  /* as the option of a worker */
+    int64_t late_ms;         /* when a ready job is late; bad from ten times of it on */
+    int64_t poison;          /* as the option of a worker */
+    char zone[HF_ZONE_SIZE]; /* of this host; "": not known */
     hf_facts_redis *redis;
     hf_facts_worker *workers;
     hf_facts_queue *queues;

@@ -12,6 +12,7 @@
 #include "seen/gather_locks.h"
 #include "seen/gather_past.h"
 #include "seen/words.h"
+#include "seen/zones.h"
 
 enum {
     HOUR_MS = 3600 * 1000,
@@ -448,6 +449,7 @@ static void on_schedule(const hf_schedule_info *info, void *arg)
                              .skipped = info->skipped,
                              .accepted = info->accepted,
                              .dropped = info->dropped};
+    (void)snprintf(s->zone, sizeof s->zone, "%s", hf_zones_of(info));
     memcpy(s->id, info->id, sizeof s->id);
     memcpy(s->queue, info->queue, sizeof s->queue);
     memcpy(s->job, info->job, sizeof s->job);
@@ -518,6 +520,7 @@ hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
                   .began_ms = hf_wall_ms(),
                   .audit_until_ns = hf_boot_ns() + opts->audit_ms * HF_MS_NS};
     facts->now_ms = g.began_ms;
+    hf_zones_host(facts->zone);
     for (size_t i = 0; i < HF_COUNT(of_all) && !g.stop && !g.no_memory; i++)
         of_all[i](&g);
     for_each_queue(&g, read_stats);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "seen/holder.h"
 #include "seen/words.h"
+#include "seen/zones.h"
 
 enum {
     SECOND_MS = 1000,
@@ -34,6 +35,7 @@ enum {
     MEMORY_BAD = 95,
     MIXED_MS = HOUR_MS,
     VERSIONS_MAX = 8,
+    ZONES_TOLD = 3,
     MIB = 1 << 20,
     GIB = 1 << 30
 };
@@ -606,6 +608,44 @@ static void judge_schedule(hf_wrongs *out, const hf_facts *f, const hf_facts_sch
     add(out, &w);
 }
 
+/* One thing for all of them: several zones are often meant. */
+static void judge_zones(hf_wrongs *out, const hf_facts *f)
+{
+    hf_zones zones = {.n = 0};
+    const hf_facts_schedule *first = NULL;
+    char names[HF_WRONG_WHAT / 2] = "", n[HF_WORDS_SIZE];
+    size_t differ = 0;
+    (void)snprintf(zones.host, sizeof zones.host, "%s", f->zone);
+    for (size_t i = 0; i < f->n_schedules; i++)
+        hf_zones_add(&zones, f->schedules[i].zone);
+    for (size_t i = 0; i < f->n_schedules; i++) {
+        const hf_facts_schedule *s = &f->schedules[i];
+        const size_t len = strlen(names);
+        if (!hf_zones_differs(&zones, s->zone))
+            continue;
+        first = first == NULL ? s : first;
+        if (differ++ < ZONES_TOLD)
+            (void)snprintf(names + len, sizeof names - len, "%s%s in %s",
+                           len > 0 ? ", " : "", s->id, s->zone);
+    }
+    if (first == NULL)
+        return;
+    const char *usual = hf_zones_usual(&zones);
+    hf_wrong w = begin(HF_WRONG_ZONES, HF_LEVEL_HINT, 0);
+    SAY(w.what, "%s %s: %s%s.",
+        hf_words_count((int64_t)differ, "schedule is", "schedules are", n),
+        usual != NULL ? "not in the usual time zone" : "in different time zones", names,
+        differ > ZONES_TOLD ? ", and others" : "");
+    if (usual != NULL)
+        add_why(&w, "The usual one here is %s. ", usual);
+    add_why(&w,
+            "A schedule's hours are those of its zone: give it another one if that is "
+            "not meant.");
+    SAY(w.command, "holdfast cron show %s -q %s", first->id, first->queue);
+    SAY(w.page, "schedules");
+    add(out, &w);
+}
+
 static void say_over(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
 {
     char span[HF_WORDS_SIZE], who[HF_HOLDER_TEXT];
@@ -680,6 +720,7 @@ void hf_wrong_judge(const hf_facts *f, hf_wrongs *out)
         judge_queue(out, f, &f->queues[i]);
     for (size_t i = 0; i < f->n_schedules; i++)
         judge_schedule(out, f, &f->schedules[i]);
+    judge_zones(out, f);
     for (size_t i = 0; i < f->n_locks; i++)
         judge_lock(out, f, &f->locks[i]);
 }

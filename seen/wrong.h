@@ -23,6 +23,7 @@
     X(DOCTOR, "doctor")                                                                  \
     X(PAUSED, "paused")                                                                  \
     X(VERSIONS, "versions")                                                              \
+    X(ZONES, "zones")                                                                    \
     X(NO_AOF, "no_aof")
 
 #define HF_WRONG_ENUM(name, word) HF_WRONG_##name,

@@ -16,6 +16,7 @@
 #include "cli/common/priority.h"
 #include "cli/cron/cron.h"
 #include "cli/out.h"
+#include "seen/zones.h"
 
 enum { PAGE = 50, LATE_MS = 2000 /* a worker takes a tick at once */ };
 
@@ -44,7 +45,7 @@ static void when_text(const hf_schedule_info *s, char *out, size_t size)
     if (s->cron[0] == '\0')
         snprintf(out, size, "every %s", every);
     else
-        snprintf(out, size, "%s%s%s", s->cron, s->tz[0] != '\0' ? " " : "", s->tz);
+        snprintf(out, size, "%s %s", s->cron, hf_zones_of(s));
 }
 
 static json_t *text_or_null(const char *text)

@@ -301,7 +301,8 @@ export class World {
     const q = this.queue(name);
     const held = {
       word: "max_running",
-      text: "20 of at most 20 run (web1 pid 4711: 9, web3 pid 1290: 11)\nholdfast queue limit mail --max-running 39",
+      text: "20 of at most 20 run (web1 pid 4711: 9, web3 pid 1290: 11)",
+      command: "holdfast queue limit mail --max-running 39",
     };
     return (
       q && {
@@ -475,6 +476,8 @@ export class World {
       cron: null,
       every_ms: 0,
       tz: null,
+      zone: rest.cron ? (rest.tz ?? "UTC") : null,
+      zone_differs: rest.tz === "UTC",
       state: "on",
       jitter_ms: 0,
       next_ms: rest.ticks[0] ?? null,

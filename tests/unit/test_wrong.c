@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "seen/words.h"
 #include "seen/wrong.h"
+#include "seen/zones.h"
 #include "tests/support/eventually.h"
 #include "tests/support/markdown.h"
 
@@ -441,6 +442,43 @@ static void no_aof(void)
 {
     redis.info.aof = false;
 }
+/* The first one has an interval, unless a zone is given. */
+static void zones_of(const char *first, const char *second, const char *third)
+{
+    static hf_facts_schedule many[4];
+    const char *const zones[] = {"", first, second, third};
+    static const char *const ids[] = {"pulse", "nightly", "report", "rates"};
+    for (size_t i = 0; i < HF_COUNT(many); i++) {
+        many[i] = schedule;
+        SET(many[i].id, ids[i]);
+        SET(many[i].zone, zones[i]);
+    }
+    facts.schedules = many;
+    facts.n_schedules = HF_COUNT(many);
+}
+static void two_zones(void)
+{
+    zones_of("Europe/Berlin", "America/New_York", "");
+}
+static void one_of_three_zones(void)
+{
+    zones_of("Europe/Berlin", "America/New_York", "Europe/Berlin");
+}
+static void zone_of_the_host(void)
+{
+    two_zones();
+    SET(facts.zone, "Europe/Berlin");
+}
+static void host_in_utc(void)
+{
+    zones_of("Europe/Berlin", "Europe/Berlin", "");
+    SET(facts.zone, "UTC");
+}
+static void all_but_the_host(void)
+{
+    zones_of("Europe/Berlin", "Europe/Berlin", "");
+    SET(facts.zone, "Asia/Tokyo");
+}
 static void snapshot(void)
 {
     redis.info.aof = false;
@@ -566,6 +604,16 @@ static const row table[] = {
      "versions note 3600: Workers of different versions run: 0.2.0 and 0.1.0.\n"},
     {version_of_the_dead,
      "worker_silent note 3600: Worker web2 pid 880 has been silent for 1 h.\n"},
+    {two_zones, "zones hint -: 2 schedules are in different time zones: nightly in "
+                "Europe/Berlin, report in America/New_York.\n"},
+    {one_of_three_zones,
+     "zones hint -: 1 schedule is not in the usual time zone: report in "
+     "America/New_York.\n"},
+    {zone_of_the_host,
+     "zones hint -: 1 schedule is not in the usual time zone: report in "
+     "America/New_York.\n"},
+    {host_in_utc, ""},
+    {all_but_the_host, ""},
     {no_aof, "no_aof hint -: Redis keeps nothing on disk.\n"},
     {snapshot, ""},
     {info_is_forbidden, ""},
@@ -816,6 +864,10 @@ static void the_other_whys_name_what_is_known(void **state)
          "over.",
          "holdfast lock show deploy/production"},
         {paused, "", "holdfast queue resume mail"},
+        {one_of_three_zones,
+         "The usual one here is Europe/Berlin. A schedule's hours are those of its zone: "
+         "give it another one if that is not meant.",
+         "holdfast cron show report -q mail"},
         {faults, "lost: is in `schedule` and has no record.", "holdfast doctor -q mail"},
     };
     for (size_t i = 0; i < HF_COUNT(rows); i++) {
@@ -900,6 +952,27 @@ static void the_verdict_counts_things_or_else_notes_and_no_hints(void **state)
     assert_verdict("bad", "2 things are wrong");
 }
 
+static void the_zone_of_a_host_is_a_name_or_unknown(void **state)
+{
+    static const char *const rows[][2] = {
+        {"Europe/Berlin", "Europe/Berlin"},
+        {":Europe/Berlin", "Europe/Berlin"},
+        {"/usr/share/zoneinfo/America/New_York", "America/New_York"},
+        {"UTC", "UTC"},
+        {"Etc/UTC", "UTC"},
+        {"CET-1CEST,M3.5.0,M10.5.0/3", ""},
+        {":/etc/localtime", ""},
+    };
+    char zone[HF_ZONE_SIZE];
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(rows); i++) {
+        assert_int_equal(setenv("TZ", rows[i][0], 1), 0);
+        hf_zones_host(zone);
+        assert_string_equal(zone, rows[i][1]);
+    }
+    (void)unsetenv("TZ");
+}
+
 static void a_text_of_another_hand_commands_no_terminal(void **state)
 {
     (void)state;
@@ -949,6 +1022,7 @@ int main(void)
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
         TEST(the_verdict_counts_things_or_else_notes_and_no_hints),
+        TEST(the_zone_of_a_host_is_a_name_or_unknown),
         TEST(a_text_of_another_hand_commands_no_terminal),
         TEST(spans_are_words),
     };

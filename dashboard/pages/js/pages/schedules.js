@@ -1,5 +1,5 @@
 // schedules.js - what comes, what was missed.
-import { clock, exact, hm, inZone, several, span } from "../format.js";
+import { clock, exact, hm, inZone, several, span, word } from "../format.js";
 import {
   cell,
   choice,
@@ -24,7 +24,6 @@ const HOUR = 3600000;
 const DENSE = 48; // ticks: more are a band
 
 const saidOf = (x) => (x.cron ? x.cron : `every ${span(x.every_ms)}`);
-const zoneOf = (x) => (x.cron ? (x.tz ?? "UTC") : null);
 const city = (zone) => zone.split("/").at(-1).replaceAll("_", " ");
 
 function rowOf(x, zone, now) {
@@ -50,7 +49,7 @@ function picture(at, list) {
   const now = clock.now();
   const from = Math.floor(now / HOUR) * HOUR - HOUR;
   const zone = at.params.get("zone") ?? (clock.mode === "local" ? clock.local : "UTC");
-  const zones = [...new Set(["UTC", clock.local, ...list.items.map(zoneOf).filter(Boolean), zone])].filter((z) =>
+  const zones = [...new Set(["UTC", clock.local, ...list.items.map((x) => x.zone).filter(Boolean), zone])].filter((z) =>
     inZone(now, z),
   );
   const marks = (list.changes ?? [])
@@ -133,8 +132,15 @@ function acts(at, x) {
   ];
 }
 
-function row(at, x) {
-  const zone = zoneOf(x);
+// The hours of a schedule are those of its zone: one that differs may run at the wrong hour.
+function zoneCell({ zone, zone_differs: differs }, usual) {
+  if (!zone) return null;
+  const said = usual ? `another zone than ${usual}` : "zones differ";
+  return h("span", { class: "sub" }, zone, " ", differs && tag(said, "run"));
+}
+
+function row(at, x, usual) {
+  const { zone } = x;
   const next = zone && x.next_ms && inZone(x.next_ms, zone);
   const lost = x.skipped + x.dropped;
   return h(
@@ -158,7 +164,7 @@ function row(at, x) {
         x.cron ? h("code", {}, x.cron) : saidOf(x),
         x.jitter_ms > 0 && `, jitter ${span(x.jitter_ms)}`,
       ),
-      h("span", { class: "sub" }, zone),
+      zoneCell(x, usual),
     ),
     cell("next", x.state === "paused" ? h("span", { class: "soft" }, "paused") : when(x.next_ms)),
     cell(
@@ -202,7 +208,11 @@ export const schedules = {
   parts: (at) => ({ schedules: { path: at.api(["schedules"], { hours: 24, ...at.filter("after") }), every: 10000 } }),
   view(at) {
     const list = at.data.schedules;
-    const cli = ["holdfast cron list", "holdfast cron next '0 4 * * *' --tz Europe/Berlin", "holdfast cron run ID"];
+    // Of the one that is marked, or of any.
+    const one = list?.items.find((x) => x.zone_differs) ?? list?.items[0];
+    const named = one && `${word(one.id)} -q ${word(one.queue)}`;
+    const cli = ["holdfast cron list", "holdfast cron next '0 4 * * *' --tz Europe/Berlin"];
+    if (named) cli.push(`holdfast cron show ${named}`, `holdfast cron run ${named}`);
     if (!list) return { title: "Schedules", cli, content: [head("Schedules"), missing(at, "schedules")] };
     if (list.items.length === 0)
       return {
@@ -230,7 +240,7 @@ export const schedules = {
           table(
             "Schedules",
             ["Schedule", "When", "Next", "Next, in its zone", "Last", num("Jobs"), num("Made no job"), ""],
-            list.items.map((x) => row(at, x)),
+            list.items.map((x) => row(at, x, list.usual_zone)),
           ),
           listPager(at, list, ""),
         ),
