@@ -2,6 +2,7 @@
 #include "base/detail.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mask.h"
 
@@ -33,4 +34,17 @@ hf_err hf_say_expected(char detail[HF_DETAIL_SIZE], const char *what, const char
 {
     return hf_say(detail, HF_INVALID, "expected %s, found %s", what,
                   found == NULL ? "none" : HF_FOUND(found));
+}
+
+const char *hf_say_whole(hf_err err, const char *detail, char *out, size_t size)
+{
+    const char *text = hf_err_text(err);
+    if (detail == NULL || *detail == '\0' || strcmp(detail, text) == 0)
+        (void)snprintf(out, size, "%s", text);
+    else if (err == HF_CONFIG || err == HF_INVALID || err == HF_TOOBIG ||
+             err == HF_TIMEOUT)
+        (void)snprintf(out, size, "%s", detail);
+    else
+        (void)snprintf(out, size, "%s: %s", text, detail);
+    return out;
 }

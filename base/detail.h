@@ -4,6 +4,7 @@
 #define HF_BASE_DETAIL_H
 
 #include <stdarg.h>
+#include <stddef.h>
 
 #include "holdfast/error.h"
 
@@ -22,5 +23,9 @@ hf_err hf_say_err(char detail[HF_DETAIL_SIZE], hf_err err);
 
 /* HF_INVALID, and "expected WHAT, found FOUND"; found NULL: none. */
 hf_err hf_say_expected(char detail[HF_DETAIL_SIZE], const char *what, const char *found);
+
+/* One sentence of both, for people: that of the error, or the detail where it says it
+ * all, or both. `detail` may be NULL. Returns `out`. */
+const char *hf_say_whole(hf_err err, const char *detail, char *out, size_t size);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/text.h"
@@ -91,14 +92,7 @@ static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint
 int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail)
 {
     char message[MESSAGE_SIZE];
-    const char *text = hf_err_text(err);
-    if (detail == NULL || *detail == '\0' || strcmp(detail, text) == 0)
-        snprintf(message, sizeof message, "%s", text);
-    else if (err == HF_CONFIG || err == HF_INVALID || err == HF_TOOBIG ||
-             err == HF_TIMEOUT)
-        snprintf(message, sizeof message, "%s", detail); /* says it all */
-    else
-        snprintf(message, sizeof message, "%s: %s", text, detail);
+    (void)hf_say_whole(err, detail, message, sizeof message);
     hf_exit code = hf_exit_code(err);
     report(cli, code, err, hf_exit_hint(err), message);
     return (int)code;

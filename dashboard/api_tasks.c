@@ -156,6 +156,21 @@ static hf_err count(hf_reader *r, hf_task_order *o, size_t most)
     return hf_admin_dead_count(r->admin, o->queue, &filter, &o->jobs, r->detail);
 }
 
+/* A filter that was mistyped finds none, too. */
+static hf_err none_is_dead(hf_query *ask, const hf_task_order *o)
+{
+    const bool typed = o->type[0] != '\0';
+    return hf_ask_refuse(
+        ask, 404, "not_found", "queue '%s' has no dead job%s%s%s%s%s%s%s", o->queue,
+        typed ? " of type '" : "", o->type, typed ? "'" : "",
+        o->of_error ? " with the key '" : "", o->of_error ? o->key : "",
+        o->of_error ? "'" : "",
+        o->of_error
+            ? ": expected the key of a group of dead/groups, whose jobs are still dead"
+        : typed ? ": expected the type of a job that is dead"
+                : "");
+}
+
 static hf_err begin(hf_query *ask, hf_reader *r, bool purge)
 {
     char id[HF_NEW_ID_SIZE];
@@ -170,7 +185,7 @@ static hf_err begin(hf_query *ask, hf_reader *r, bool purge)
     if (err != HF_OK)
         return err;
     if (order.jobs == 0)
-        return hf_ask_refuse(ask, 404, "not_found", "no such job is dead any more");
+        return none_is_dead(ask, &order);
     if (order.jobs > most)
         return hf_ask_refuse(ask, 409, "changed",
                              "more than %zu such jobs are dead, and %lld were expected",

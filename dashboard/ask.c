@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/mask.h"
 #include "base/text.h"
@@ -116,11 +117,10 @@ static void code_of(hf_err err, char out[32])
 
 static void take_fault(hf_query *ask, hf_err err, const char *detail)
 {
-    char code[32];
-    const char *text = hf_err_text(err);
+    char code[32], message[MESSAGE];
     code_of(err, code);
-    (void)hf_ask_refuse(ask, status_of(err), err == HF_GONE ? "not_found" : code,
-                        *detail == '\0' ? "%s%s" : "%s: %s", text, detail);
+    (void)hf_ask_refuse(ask, status_of(err), err == HF_GONE ? "not_found" : code, "%s",
+                        hf_say_whole(err, detail, message, sizeof message));
 }
 
 /* ---- the task ---- */

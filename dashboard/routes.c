@@ -45,7 +45,7 @@ static void answer_text(hf_conn *conn, unsigned status, const char *text)
 
 static void refuse(hf_conn *conn, unsigned status, const char *code, const char *text)
 {
-    char body[512];
+    char body[HF_ROUTES_TEXT + 256];
     (void)snprintf(body, sizeof body, "{\"error\":\"%s\",\"code\":\"%s\"}\n", text, code);
     hf_http_answer answer = {.status = status,
                              .type = "application/json; charset=utf-8",
@@ -296,6 +296,20 @@ static void on_events(visit *v)
                "no topic is known, or too many streams are open");
 }
 
+static void refuse_address(visit *v)
+{
+    char text[HF_ROUTES_TEXT + 64], names[HF_ROUTES_TEXT];
+    const bool post = is_post(v->conn);
+    if (hf_route_find(&v->target, !post) != NULL) {
+        refuse(v->conn, 405, "method",
+               post ? "this address takes GET" : "this address takes POST");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "there is no such address; %s has %s",
+                   post ? "POST" : "GET", hf_route_names(&v->target, post, names));
+    refuse(v->conn, 404, "not_found", text);
+}
+
 static void on_api(visit *v)
 {
     const hf_http_target *t = &v->target;
@@ -307,8 +321,7 @@ static void on_api(visit *v)
     else if (!is_get(v->conn) && !is_post(v->conn))
         refuse(v->conn, 405, "method", "this address takes GET and POST");
     else if ((route = hf_route_find(t, is_post(v->conn))) == NULL)
-        refuse(v->conn, hf_route_find(t, !is_post(v->conn)) != NULL ? 405 : 404,
-               "not_found", "there is no such address");
+        refuse_address(v);
     else if (is_post(v->conn))
         on_change(v, route);
     else

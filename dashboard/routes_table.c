@@ -1,6 +1,7 @@
 /* routes_table.c - see routes_table.h. */
 #include "dashboard/routes_table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -96,6 +97,47 @@ const hf_route *hf_route_find(const hf_http_target *t, bool post)
         if (routes[i].post == post && is_at(&routes[i], t))
             return &routes[i];
     return NULL;
+}
+
+/* Whether it is in the list, as a whole. */
+static bool lists(const char *list, const char *word, size_t len)
+{
+    for (const char *at = list; *at != '\0';
+         at += strcspn(at, ","), at += strspn(at, ", "))
+        if (strcspn(at, ",") == len && strncmp(at, word, len) == 0)
+            return true;
+    return false;
+}
+
+static void add_name(char *out, const char *path, size_t len)
+{
+    const size_t at = strlen(out);
+    if (!lists(out, path, len))
+        (void)snprintf(out + at, HF_ROUTES_TEXT - at, "%s%.*s", at > 0 ? ", " : "",
+                       (int)len, path);
+}
+
+static bool begins_with(const char *path, const char *word)
+{
+    const size_t len = strcspn(path, "/");
+    return strlen(word) == len && strncmp(path, word, len) == 0;
+}
+
+const char *hf_route_names(const hf_http_target *t, bool post, char out[HF_ROUTES_TEXT])
+{
+    const char *first = t->n_segments > BELOW ? t->segments[BELOW] : "";
+    out[0] = '\0';
+    for (size_t i = 0; i < HF_COUNT(routes); i++)
+        if (routes[i].post == post && begins_with(routes[i].path, first))
+            add_name(out, routes[i].path, strlen(routes[i].path));
+    if (out[0] != '\0')
+        return out;
+    for (size_t i = 0; i < HF_COUNT(routes); i++)
+        if (routes[i].post == post)
+            add_name(out, routes[i].path, strcspn(routes[i].path, "/"));
+    if (!post)
+        add_name(out, "events", strlen("events"));
+    return out;
 }
 
 void hf_route_args(const hf_route *route, const hf_http_target *t,

@@ -16,6 +16,11 @@ typedef struct hf_route {
 /* The route of an address; NULL: there is none. */
 const hf_route *hf_route_find(const hf_http_target *target, bool post);
 const hf_route *hf_route_metrics(void);
+/* The addresses below the first word of an unknown one; without any, all first words:
+ * "queues, queues/Q, ...". Returns `out`. */
+enum { HF_ROUTES_TEXT = 512 };
+const char *hf_route_names(const hf_http_target *target, bool post,
+                           char out[HF_ROUTES_TEXT]);
 
 /* What stands in the places of the stars; the others become NULL. */
 void hf_route_args(const hf_route *route, const hf_http_target *target,

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 
 #define NUMBER(name, number, text) number,
 
@@ -25,6 +26,21 @@ static void every_answer_has_its_name_and_sentence(void **state)
     assert_string_equal(hf_err_text(HF_NOMEM), "out of memory");
     assert_string_equal(hf_err_name((hf_err)12345), "HF_UNKNOWN");
     assert_string_equal(hf_err_text((hf_err)12345), "unknown answer");
+}
+
+static void an_error_and_its_detail_are_one_sentence(void **state)
+{
+    char out[64];
+    (void)state;
+    assert_string_equal(hf_say_whole(HF_NOMEM, NULL, out, sizeof out), "out of memory");
+    assert_string_equal(hf_say_whole(HF_NOMEM, "", out, sizeof out), "out of memory");
+    assert_string_equal(hf_say_whole(HF_NOMEM, "out of memory", out, sizeof out),
+                        "out of memory");
+    assert_string_equal(hf_say_whole(HF_NOMEM, "a list", out, sizeof out),
+                        "out of memory: a list");
+    assert_string_equal(hf_say_whole(HF_INVALID, "expected a name", out, sizeof out),
+                        "expected a name");
+    assert_string_equal(hf_say_whole(HF_NOMEM, "a list", out, 8), "out of ");
 }
 
 static void no_number_is_used_twice_and_each_is_in_its_family(void **state)
@@ -54,6 +70,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_has_its_name_and_sentence),
+        cmocka_unit_test(an_error_and_its_detail_are_one_sentence),
         cmocka_unit_test(no_number_is_used_twice_and_each_is_in_its_family),
         cmocka_unit_test(the_clock_of_deadlines_never_goes_back),
     };
