@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/detail.h"
 
 /* In the order in which they are tried: beside it, as after a build, and installed. */
 static const char *const folders[] = {"", HOLDFAST_LIBEXEC "/"};
@@ -37,4 +38,14 @@ const char *hf_helper_advice(void)
 #else
     return "install the package holdfast-dashboard";
 #endif
+}
+
+bool hf_helper_needed(const char *key, const char *program, char out[PATH_MAX],
+                      char detail[HF_DETAIL_SIZE])
+{
+    const bool found = hf_helper_path(program, out);
+    if (!found)
+        (void)hf_say(detail, HF_SYSTEM, "%s needs %s: %s", key, program,
+                     hf_helper_advice());
+    return found;
 }

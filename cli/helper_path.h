@@ -6,9 +6,15 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "holdfast/error.h"
+
 /* Beside this program, or where it is installed. False: it is not there. */
 bool hf_helper_path(const char *program, char out[PATH_MAX]);
 /* What the user can do if it is not there: the end of a message. */
 const char *hf_helper_advice(void);
+/* The same for a key of the configuration that needs it; if it is not there, `detail`
+ * says what to install. */
+bool hf_helper_needed(const char *key, const char *program, char out[PATH_MAX],
+                      char detail[HF_DETAIL_SIZE]);
 
 #endif

@@ -9,10 +9,10 @@
 #include "holdfast/version.h"
 #include "trace/module.h"
 
-static int missing(char *detail, const char *why)
+static int unusable(char *detail, const char *why)
 {
-    (void)hf_say(detail, HF_CONFIG, "tracing needs the module " HF_TRACE_FILE ": %s%s%s",
-                 hf_helper_advice(), why[0] != '\0' ? ": " : "", why);
+    (void)hf_say(detail, HF_CONFIG, "tracing needs " HF_TRACE_FILE ": %s: %s",
+                 hf_helper_advice(), why);
     return HF_EXIT_UNAVAILABLE;
 }
 
@@ -20,14 +20,14 @@ static int missing(char *detail, const char *why)
 static int load(const hf_trace_module **out, char *detail)
 {
     char path[PATH_MAX];
-    if (!hf_helper_path(HF_TRACE_FILE, path))
-        return missing(detail, "");
+    if (!hf_helper_needed("tracing", HF_TRACE_FILE, path, detail))
+        return HF_EXIT_UNAVAILABLE;
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const hf_trace_module *module = file == NULL ? NULL : dlsym(file, HF_TRACE_SYMBOL);
     if (module == NULL)
-        return missing(detail, dlerror());
+        return unusable(detail, dlerror());
     if (module->version != HF_VERSION)
-        return missing(detail, "it has another version than this command");
+        return unusable(detail, "it has another version than this command");
     *out = module;
     return HF_EXIT_OK;
 }

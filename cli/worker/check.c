@@ -11,7 +11,10 @@
 
 #include "base/mask.h"
 #include "cli/cli.h"
+#include "cli/helper_path.h"
 #include "cli/out.h"
+#include "cli/worker/metrics_server.h"
+#include "trace/module.h"
 
 enum { WARNING_SIZE = 512 };
 
@@ -128,11 +131,25 @@ static void check_type(const hf_cli *cli, const char *what, const char *name,
              type);
 }
 
+/* What the file asks for, and another package has. */
+static void check_helpers(const hf_cli *cli, size_t *n)
+{
+    const hf_config *config = cli->config;
+    char path[PATH_MAX], detail[HF_DETAIL_SIZE];
+    if (config->metrics_listen != NULL &&
+        !hf_helper_needed("metrics.listen", HF_METRICS_PROGRAM, path, detail))
+        warn(cli, n, "%s", detail);
+    if (config->tracing_endpoint != NULL &&
+        !hf_helper_needed("tracing", HF_TRACE_FILE, path, detail))
+        warn(cli, n, "%s", detail);
+}
+
 /* How many warnings there were. Without handlers the file is not a worker's. */
 static size_t check_use(const hf_cli *cli)
 {
     const hf_config *config = cli->config;
     size_t n = 0;
+    check_helpers(cli, &n);
     for (size_t i = 0; i < config->n_handlers; i++) {
         const hf_config_handler *handler = &config->handlers[i];
         check_program(cli, handler, &n);

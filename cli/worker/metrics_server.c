@@ -241,12 +241,8 @@ static hf_err listen_at(hf_metrics_server *s, char detail[HF_DETAIL_SIZE])
 
 static hf_exit open_parts(hf_metrics_server *s, const char *listen, char *detail)
 {
-    if (!hf_helper_path(HF_METRICS_PROGRAM, s->program)) {
-        (void)hf_say(detail, HF_SYSTEM,
-                     "metrics.listen needs the program " HF_METRICS_PROGRAM ": %s",
-                     hf_helper_advice());
+    if (!hf_helper_needed("metrics.listen", HF_METRICS_PROGRAM, s->program, detail))
         return HF_EXIT_UNAVAILABLE;
-    }
     hf_err err = hf_listen_read(&s->listen, listen, detail);
     if (err == HF_OK)
         err = listen_at(s, detail);
