@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "redis/err.h"
 
 enum {
     AGAIN_MS = 1000,      /* between two looks at a Redis that is away */
@@ -139,8 +138,8 @@ static hf_err turn(task *t, char *detail)
 
 static bool is_away(hf_err err)
 {
-    return err == HF_TIMEOUT || err == HF_UNSURE ||
-           hf_err_is(err, HF_ERR_PASSES | HF_ERR_NO_WRITES);
+    return err == HF_CONN || err == HF_TIMEOUT || err == HF_UNSURE || err == HF_LOADING ||
+           err == HF_BUSY_SCRIPT || err == HF_UNSERVED || err == HF_READONLY;
 }
 
 /* Whether it goes on after this. */

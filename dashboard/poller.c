@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "redis/err.h"
 
 enum {
     PER_SECOND = 100,
@@ -56,11 +55,10 @@ static hf_poll_task *take(task_list *list)
 
 /* ---- the reader ---- */
 
-/* A whole Redis, not one node of a cluster. */
 static bool is_away(hf_err err)
 {
-    return !hf_err_is(err, HF_ERR_OF_CLUSTER) &&
-           (err == HF_TIMEOUT || hf_err_is(err, HF_ERR_PASSES | HF_ERR_LASTS));
+    return err == HF_CONN || err == HF_TIMEOUT || err == HF_AUTH || err == HF_LOADING ||
+           err == HF_UNSUPPORTED || err == HF_BUSY_SCRIPT;
 }
 
 hf_err hf_reader_note(hf_reader *r, hf_err err)
