@@ -36,7 +36,12 @@ function wrongList(list) {
         "li",
         { class: "is-" + w.level, "data-key": w.rule + w.what.replace(/\d+/g, "#") },
         mark(isHint(w) ? "note" : w.level, WORD[w.level]),
-        h("div", {}, h(isHint(w) ? "span" : "b", {}, w.what), w.since_ms && h("span", { class: "soft" }, " (", when(w.since_ms), ")")),
+        h(
+          "div",
+          {},
+          h(isHint(w) ? "span" : "b", {}, w.what),
+          w.since_ms && h("span", { class: "soft" }, " (", when(w.since_ms), ")"),
+        ),
         h("div", { class: "why" }, w.why, w.why && " ", command(w.command)),
         h("div", { class: "go" }, w.page && h("a", { class: "button small", href: w.page }, "Look")),
       ),
@@ -61,7 +66,8 @@ function verdict(at) {
     ? `What you see is ${span(at.age ?? 0)} old. ${at.away ?? ""}`
     : o.verdict.things > 0
       ? Number.isFinite(first) && `The first since ${hms(first)}.`
-      : level === "good" && `${several(o.n_queues, "queue")}, ${several(o.workers.length, "worker")} and Redis are in order.`;
+      : level === "good" &&
+        `${several(o.n_queues, "queue")}, ${several(o.workers.length, "worker")} and Redis are in order.`;
   return h(
     "section",
     { "aria-labelledby": "verdict" },
