@@ -1,6 +1,7 @@
 # The linker puts the scripts together while Holdfast is built. So it runs on this machine, without a
 # sanitizer.
-set(hf_link_lua_sources "${PROJECT_SOURCE_DIR}/tools/link_lua.c" "${PROJECT_SOURCE_DIR}/tools/lua_chunk.c")
+set(hf_link_lua_sources "${PROJECT_SOURCE_DIR}/tools/link_lua.c" "${PROJECT_SOURCE_DIR}/tools/lua_chunk.c"
+  "${PROJECT_SOURCE_DIR}/tools/lua_inline.c")
 if(CMAKE_CROSSCOMPILING)
   find_program(HOLDFAST_HOST_CC NAMES cc gcc clang NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   set(hf_link_lua "${PROJECT_BINARY_DIR}/tools/link_lua")

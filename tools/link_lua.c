@@ -9,7 +9,10 @@
  * the first statement there that does so; never in a loop or a function. A variable,
  * written small, is there once. The declarations of lib/base.lua are the first of the
  * script. A line `--- @step "steps/x.lua"` stands for that file: it works on the locals
- * where it stands.
+ * where it stands. A constant, `local NAME = VALUE` of a number or a text (or several),
+ * stands in place of its name. A function with a line `--- @inline` above it consists of
+ * one `return`, which stands in place of each call; its arguments are names, fields or
+ * values.
  *
  * A name of a module means that everywhere: no local has it. That and names that are
  * declared nowhere, or that nothing uses, are errors. */
@@ -371,6 +374,17 @@ static void add_modules(const char *folder, const char *lib, bool shared)
     }
 }
 
+static void note_modules(const char *lib, bool shared)
+{
+    char path[PATH];
+    size_t n;
+    const char **names = names_in(lib, &n);
+    for (size_t i = 0; i < n; i++) {
+        path_of(path, lib, "", names[i]);
+        note_inlines(path, shared);
+    }
+}
+
 static void check_modules(void)
 {
     for (size_t i = 0; i < n_items; i++) {
@@ -389,6 +403,7 @@ static void check_used(void)
             fail(l->file, l->number, "no script uses `%s`", name_of(&items[i]));
         }
     }
+    check_inlines();
 }
 
 int main(int argc, char **argv)
@@ -399,6 +414,8 @@ int main(int argc, char **argv)
         return 64;
     }
     path_of(path, argv[1], "", "lib");
+    note_modules(path, false);
+    note_modules(argv[2], true);
     add_modules(argv[1], path, false);
     add_modules(argv[1], argv[2], true);
     check_modules();

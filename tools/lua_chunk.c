@@ -90,8 +90,7 @@ void path_of(char *path, const char *folder, const char *prefix, const char *nam
 /* ---- files: lines with their steps ----------------------------------------------------
  */
 
-/* The text of a file; NULL: it cannot be read. */
-static char *read_file(const char *path)
+char *read_file(const char *path)
 {
     FILE *f = fopen(path, "r");
     if (!f) {
@@ -113,6 +112,7 @@ static char *read_file(const char *path)
 static void add_line(chunk *c, size_t indent, const char *text, const char *file,
                      size_t number)
 {
+    text = with_inlines(text, file, number);
     size_t n = strlen(text);
     char *whole = get(indent + n + 1);
     snprintf(whole, indent + n + 1, "%*s%s", n > 0 ? (int)indent : 0, "", text);
@@ -146,6 +146,11 @@ static bool add_file(chunk *c, const char *folder, const char *path, size_t inde
                 fail(path, number, "there is no step %s, or it is a part of itself",
                      name);
             }
+        } else if (c->module && lines_inlined(one) > 0) {
+            for (size_t i = lines_inlined(one); i > 1 && *rest; i--, number++) {
+                rest += strcspn(rest, "\n");
+                rest += *rest != '\0';
+            }
         } else if (strncmp(one + own, "--- @", 5) == 0) {
             fail(path, number, "expected --- @step \"steps/name.lua\"");
         } else if (strncmp(one + own, "--", 2) != 0 || (depth == 0 && !c->module)) {
@@ -169,7 +174,7 @@ static void add_token(chunk *c, char kind, const char *text, size_t n, size_t at
     c->tokens[c->n_tokens++] = (token){kind, first, text, at};
 }
 
-static size_t length_of_string(const char *s)
+size_t length_of_string(const char *s)
 {
     size_t n = 1;
     while (s[n] && s[n] != *s) {

@@ -80,6 +80,20 @@ bool same(const char *a, const char *b);
 bool is_one_of(const char *text, const char *const *list, size_t n);
 /* folder/prefixname. */
 void path_of(char *path, const char *folder, const char *prefix, const char *name);
+/* The text of a file; NULL: it cannot be read. */
+char *read_file(const char *path);
+/* Of a text with its quotes; 0: it does not end. */
+size_t length_of_string(const char *s);
+/* Notes the constants of a module, and its functions that stand in place of their calls
+ * (`--- @inline`). To be called for all modules before the first read_chunk(). */
+void note_inlines(const char *path, bool shared);
+/* How many lines the declaration of such a one has that begins with this line; 0: none.
+ */
+size_t lines_inlined(const char *text);
+/* A line with them. */
+const char *with_inlines(const char *from, const char *file, size_t number);
+/* Tells which of them no line has used. */
+void check_inlines(void);
 /* A script or a module; NULL: it cannot be read. Tells what is wrong with it. */
 chunk *read_chunk(const char *folder, const char *path, bool module);
 

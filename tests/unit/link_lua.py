@@ -10,6 +10,8 @@ SOURCE, LINKER = os.environ["HF_SOURCE"], os.path.join(os.environ["HF_BUILD"], "
 A = "local call = redis.call\n"
 TWO = "local function two()\n  return 2\nend\n"
 AGAIN = "local function again(n)\n  return n > 0 and again(n - 1)\nend\n"
+INLINE = ("local MAX = 'a, b' -- c\n\n--- @inline\nlocal function has(text, what)\n"
+          "  return text and string.find(text, what, 1)\nend\n")
 STATE = "local seen\n\nlocal function see()\n  seen = true\nend\n"
 
 
@@ -47,6 +49,13 @@ GOOD = [
     ("what a declaration needs stands before it, whatever the order of the modules",
      {"a": "local function f()\n  return A .. B\nend\n", "b": "local A = 'a'\nlocal B = A\n"}, "return f()\n",
      "local A = 'a'\nlocal B = A\nlocal function f()\n  return A .. B\nend\nreturn f()\n"),
+    ("a constant stands in place of its name",
+     {"a": "local MAX, LOW = 8, -2 -- of them\nlocal BOTH = MAX + 1\n"}, "return { MAX, ARGV.MAX, 'MAX', BOTH - LOW } -- MAX\n",
+     "local BOTH = 8 + 1\nreturn { 8, ARGV.MAX, 'MAX', BOTH - (-2) } -- MAX\n"),
+    ("a function that is inlined stands in place of its calls",
+     {"a": INLINE}, "local uses = KEYS[1]\nif not has(uses, 'l') then\n  return has(uses.x, MAX), 'has(uses, MAX)' -- has(x)\nend\n",
+     "local uses = KEYS[1]\nif not (uses and string.find(uses, 'l', 1)) then\n"
+     "  return (uses.x and string.find(uses.x, 'a, b', 1)), 'has(uses, MAX)' -- has(x)\nend\n"),
     ("each branch that uses it has its own",
      {"a": TWO}, "if KEYS[1] then\n  return two()\nelse\n  error(two())\nend\n",
      "if KEYS[1] then\n  local function two()\n    return 2\n  end\n  return two()\nelse\n"
@@ -99,6 +108,17 @@ BAD = [
     ("a local in its own value", {}, "local x = x\nreturn x\n", ["q/s.lua:1: error: `x` is declared nowhere"]),
     ("a name that no script uses", {"a": TWO + A}, "return 1\n",
      ["q/lib/a.lua:1: error: no script uses `two`", "q/lib/a.lua:4: error: no script uses `call`"]),
+    ("a function that no script uses in place of a call", {"a": INLINE}, "return MAX\n",
+     ["q/lib/a.lua:4: error: no script uses `has`"]),
+    ("a constant that no script uses", {"a": "local MAX = 8\n"}, "return 1\n", ["q/lib/a.lua:1: error: no script uses `MAX`"]),
+    ("two constants of a name", {"a": "local MAX = 8\n", "b": "local MAX = 9\n"}, "return MAX\n",
+     ["q/lib/b.lua:1: error: `MAX` is declared in q/lib/a.lua, too"]),
+    ("a call in an argument of a function that is inlined", {"a": INLINE}, "return has(tostring(MAX), MAX)\n",
+     ["q/s.lua:1: error: expected 2 names or values for `has`"]),
+    ("an argument that is missing", {"a": INLINE}, "return has(MAX)\n", ["q/s.lua:1: error: expected 2 names or values for `has`"]),
+    ("an argument too many", {"a": INLINE}, "return has(MAX, MAX, MAX)\n", ["q/s.lua:1: error: expected 2 names or values for `has`"]),
+    ("more than one statement to be inlined", {"a": "--- @inline\n" + STATE.split("\n\n")[1]}, "return 1\n",
+     ["q/lib/a.lua:1: error: expected a function of one `return` below this line"]),
     ("a local that nothing uses", {}, "local x, _, y = 1, 2, 3\nreturn y\n", ["q/s.lua:1: error: nothing uses `x`"]),
     ("a local that hides a name", {"a": TWO}, "local function f(two)\n  return two\nend\nreturn f(two())\n",
      ["q/s.lua:1: error: a local hides `two` of q/lib/a.lua"]),

@@ -13,12 +13,10 @@
 --  returns  as `job`. Sent twice: the same; an end that each client has read is forgotten after a minute.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 call('EXISTS', P, P .. '/')
 local META = P .. 'meta'
 local uses = call('HGET', META, 'uses')
@@ -74,7 +72,7 @@ end
 local function how_it_ended(id)
   local ms, word = string.match(call('GET', P .. 'ended:' .. id) or '', '^(%d+) (%a+)')
   local purged = string.match(call('GET', P .. 'purged') or '', '^%d+')
-  return { GONE, now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
+  return { (-3), now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
 end
 local JOBS = P .. 'jobs'
 local function rewrite(record, change)
@@ -105,7 +103,7 @@ local function lease_left(id)
 end
 local CRASHES = P .. 'crashes'
 local function time_of(score)
-  return math.max(-TIME_MAX, math.min(TIME_MAX, score))
+  return math.max(-253402300799999, math.min(253402300799999, score))
 end
 local function head_of(record)
   local nl = string.find(record, '\n', 1, true)
@@ -150,7 +148,7 @@ local function one_job(id, whole, uses)
   if name == 'expired' then
     local at, dead = as_expired(id, record)
     if not dead then
-      return { GONE, now, at, 0, 'expired' }
+      return { (-3), now, at, 0, 'expired' }
     end
     name, score, record = 'dead', at, dead
   end
@@ -158,7 +156,7 @@ local function one_job(id, whole, uses)
   local mark = call('HGET', CRASHES, id) or '0'
   local nl, token = string.find(record, '\n', 1, true) or 0, call('GET', LOCK .. id) or ''
   return {
-    OK, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
+    0, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
     token, lease, tonumber(string.match(mark, '^%d+')) or 0, kept, job_before(name, id, record),
     marks_of(id, token),
   }
@@ -171,15 +169,15 @@ local function accepted_job(id, whole, uses, accepted, noted)
     if set and tonumber(call('ZSCORE', set, id) or 0) == ms + 0 then
       return one_job(id, whole, uses), said
     end
-    return { GONE, now, ms + 0, 0, word, 1 }, said
+    return { (-3), now, ms + 0, 0, word, 1 }, said
   end
   local answer = one_job(id, whole, uses)
-  if answer[1] ~= OK then
+  if answer[1] ~= 0 then
     return answer
   end
   local at = string.match(call('HGET', WAITS, id) or '', '^%d+')
   if accepted ~= '0' and (at and at + 0 > accepted + 0 or not at and noted) then
-    return { GONE, now, 0, 0, '' } -- another job has this id
+    return { (-3), now, 0, 0, '' } -- another job has this id
   end
   answer[13] = tonumber(at or accepted)
   return answer
@@ -209,7 +207,7 @@ if said then
     call('SET', end_of(id, accepted), ending .. others, 'PX', string.format('%d', left))
   end
   return answer
-elseif answer[1] ~= OK then
+elseif answer[1] ~= 0 then
   return answer
 elseif answer[3] == 'dead' or answer[3] == 'done' then
   call('HDEL', WAITS, id) -- another hand has ended it
@@ -240,7 +238,6 @@ if waits and not there then
       end
     end
   end
-  local CLIENTS = 100 -- of one job; more of them ask again
   local function note_wait(id, client, accepted, again)
     local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
     local n = 0
@@ -254,7 +251,7 @@ if waits and not there then
       end
       note_use('m', true)
     end
-    if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
+    if n < 100 and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
       call('HSET', WAITS, id, at .. clients .. ' ' .. client)
     end
     return at

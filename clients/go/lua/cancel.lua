@@ -11,14 +11,10 @@
 --           Sent twice: the same; without a word GONE if it was removed.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 call('EXISTS', P, P .. '/')
 local time_limit, request
 local function came_late(not_after)
@@ -31,7 +27,7 @@ local function answered(not_after)
   if kept then
     return cjson.decode(kept)
   end
-  return came_late(time_limit) and { LATE, now } or nil
+  return came_late(time_limit) and { (-4), now } or nil
 end
 local known = answered(ARGV[1])
 if known then
@@ -102,7 +98,7 @@ local function note_use(letter, on)
   end
 end
 local function expire_parked(id, record, head, earliest)
-  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+  local by = head.start_within and math.min(253402300799999, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -130,7 +126,7 @@ local function unpark(key, e, least)
   end
   if due > now then
     local high = tonumber(call('HGET', META, 'high') or 0)
-    due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+    due = now < high and due <= high + 100 and now or due -- this clock was set back since
   end
   local home, from = level_of(head.priority), math.max(now, least)
   if home ~= SCHEDULE then
@@ -409,16 +405,13 @@ local function forget_kept(ids)
   end
   return forget(kept)
 end
-local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
-local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
-local MINUTE_MS, TEN_MS = 60000, 600000
-local MINUTES_MS, TENS_MS = 10800000, 172800000
+local IN_PAST = { crashed = '!crashed', lost = '!lost' }
 local PAST = P .. 'past:'
 local function count(field, by)
   if by > 0 then
     call('HINCRBY', META, field, by)
     if IN_PAST[field] then
-      for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+      for _, step in ipairs({ { '', 60000, 10800000 }, { 't', 600000, 172800000 } }) do
         local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
         call('HINCRBY', key, IN_PAST[field], by)
         if call('PTTL', key) < 0 then
@@ -456,7 +449,7 @@ local function announce(id, head, files)
     end
     next_wake = nil
   elseif doubted or not next_wake or next_wake > at
-    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    or next_wake < (at > now and now + 1 or now - 100) then
     local text = at <= now and stamp or string.format('%d', at)
     call('ZADD', WAKE, at <= now and '0' or text, 'baton')
     call('HSET', META, 'next_wake', text)
@@ -528,22 +521,22 @@ local function read_meta()
   }
 end
 local function heed_clock(high, slices)
-  if now >= high and now <= high + HIGH_MS then
+  if now >= high and now <= high + 100 then
     return high
   end
-  local to = high + HIGH_MS
+  local to = high + 100
   open_writes()
   for _ = 1, slices or 1 do
     local moved = 0
     for _, set in ipairs(now < high and levels() or {}) do
       local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-        'LIMIT', 0, STEP_BACK_JOBS - moved)
+        'LIMIT', 0, 1000 - moved)
       for i = 1, #jobs, 2 do
         call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
       end
       moved = moved + #jobs / 2
     end
-    if moved < STEP_BACK_JOBS then
+    if moved < 1000 then
       call('HSET', META, 'high', stamp)
       return now
     end
@@ -606,7 +599,7 @@ end
 local function wake(m, doubted, earliest)
   m.high = heed_clock(m.high)
   local at = next_claim(m, earliest or now)
-  at = at and math.min(TIME_MAX, math.max(floor(at), now))
+  at = at and math.min(253402300799999, math.max(floor(at), now))
   local next_wake = m.next_wake
   if not at then
     if next_wake then
@@ -615,7 +608,7 @@ local function wake(m, doubted, earliest)
     end
     next_wake = nil
   elseif doubted or not next_wake or next_wake > at
-    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    or next_wake < (at > now and now + 1 or now - 100) then
     local text = at <= now and stamp or string.format('%d', at)
     call('ZADD', WAKE, at <= now and '0' or text, 'baton')
     call('HSET', META, 'next_wake', text)
@@ -628,7 +621,7 @@ if expire_late(id) then -- another job may wait now
   wake(read_meta())
 end
 if call('ZSCORE', DEAD, id) then
-  return { IS_DEAD, now }
+  return { (-7), now }
 end
 local function lease_left(id)
   local ahead = math.max(0, (call('HGET', META, 'clock') or 0) - now)
@@ -652,7 +645,6 @@ local function keep_answer(reply)
   return reply
 end
 if token then
-  local CLIENTS = 100 -- of one job; more of them ask again
   local function note_wait(id, client, accepted, again)
     local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
     local n = 0
@@ -666,12 +658,12 @@ if token then
       end
       note_use('m', true)
     end
-    if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
+    if n < 100 and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
       call('HSET', WAITS, id, at .. clients .. ' ' .. client)
     end
     return at
   end
-  return keep_answer({ RUNS, now, token, ends, note_wait(id, '*') + 0 })
+  return keep_answer({ (-6), now, token, ends, note_wait(id, '*') + 0 })
 end
 local function waits_in(id)
   for _, set in ipairs(levels()) do
@@ -683,8 +675,8 @@ local function waits_in(id)
 end
 local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then
-  return { GONE, now }
+  return { (-3), now }
 end
 leave('cancelled', { id }, set)
 wake(read_meta())
-return keep_answer({ OK, now })
+return keep_answer({ 0, now })

@@ -25,15 +25,10 @@
 --            changed, and its jobs belong to the queues with these tags.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
-local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', false
@@ -72,8 +67,8 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     end
   end
   local function a_time(value)
-    local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= DELAY_MAX
-    return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', DELAY_MAX)
+    local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= 3155760000000
+    return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', 3155760000000)
   end
   local function is_key(value)
     return type(value) == 'string' and #value >= 1 and #value <= 256, 'as its %s a text of 1 to 256 bytes'
@@ -126,7 +121,6 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     end
     return wrong_together(head)
   end
-  local HEADERS_MAX = 4096 -- bytes of JSON, of the headers of a job
   local function wrong_headers(line, head)
     local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
     if head.headers == nil then
@@ -146,15 +140,15 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     local found = false
     for object in string.gmatch(bare, '"headers"%s*:%s*(%b{})') do
       found = true
-      if #object > HEADERS_MAX then
+      if #object > 4096 then
         return what
       end
     end
     return not found and what or nil -- an empty list
   end
   local WHOLE = {
-    { 'v', 1, 1 }, { 'created', 0, TIME_MAX }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
-    { 'keep', 1, DELAY_MAX },
+    { 'v', 1, 1 }, { 'created', 0, 253402300799999 }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
+    { 'keep', 1, 3155760000000 },
   }
   local function is_number(word)
     local whole, rest = string.match(word, '^%-?(%d+)(.*)$')
@@ -241,14 +235,14 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     return value
   end
   digits(args[2], 2 ^ 53)
-  digits(args[3], TIME_MAX)
-  must(digits(args[4], DELAY_MAX) > 0 or args[1] == '', nil, 'to remember a number for 1 ms or more')
-  digits(args[5], DELAY_MAX)
+  digits(args[3], 253402300799999)
+  must(digits(args[4], 3155760000000) > 0 or args[1] == '', nil, 'to remember a number for 1 ms or more')
+  digits(args[5], 3155760000000)
   for k = 1, n do
     local i = 3 + 3 * k
     local due = string.find(args[i + 1], '^%-?%d+$') and args[i + 1] + 0
     must(is_name(args[i]), k, 'an id, 1 to 128 of A-Z a-z 0-9 . _ : -')
-    must(due and due >= -DELAY_MAX and due <= TIME_MAX, k, 'to be due at 0, a time, or minus a delay')
+    must(due and due >= -3155760000000 and due <= 253402300799999, k, 'to be due at 0, a time, or minus a delay')
     local wrong = wrong_record(args[i + 2])
     must(not wrong, k, wrong)
   end
@@ -261,7 +255,7 @@ if words[1] and ARGV[1] ~= '' then
   local age = known - ARGV[2]
   if age >= SPAN or age >= 0 and bit.band(mask, bit.lshift(1, age)) ~= 0 then
     local kept = call('GET', P .. 'answer:' .. ARGV[1] .. ':' .. ARGV[2])
-    return { OK, now, 1, unpack(kept and cjson.decode(kept) or { {} }) }
+    return { 0, now, 1, unpack(kept and cjson.decode(kept) or { {} }) }
   end
   if age >= 0 then
     highest, bits = known, bit.bor(mask, bit.lshift(1, age))
@@ -272,7 +266,7 @@ if words[1] and ARGV[1] ~= '' then
   end
 end
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
-  return { LATE, now }
+  return { (-4), now }
 end
 local META = P .. 'meta'
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
@@ -291,7 +285,7 @@ if beside then
     or string.find(uses, 'u', 1, true) and { high, low, parked } or { high, low }
 end
 if sets > 0 or beside then
-  local ids, set, code = {}, SCHEDULE, EXISTS
+  local ids, set, code = {}, SCHEDULE, (-1)
   for k = 1, n do
     ids[k] = args[3 + 3 * k]
   end
@@ -299,8 +293,8 @@ if sets > 0 or beside then
     if n == 1 then -- a command whose answer is no table
       codes = call('ZSCORE', set, ids[1]) and { code } or codes
     elseif n < 8 or sets == 3 or call('EXISTS', set) == 1 then
-      for from = 1, n, SLICE do
-        local to = from + SLICE - 1
+      for from = 1, n, 3000 do
+        local to = from + 3000 - 1
         local scores = call('ZMSCORE', set, unpack(ids, from, to < n and to or n))
         for k = 1, #scores do
           if scores[k] then
@@ -311,11 +305,11 @@ if sets > 0 or beside then
       end
     end
     if place == 1 then
-      set, code = RUNNING, RUNS
+      set, code = RUNNING, (-6)
     elseif place == 2 then
-      set, code = DEAD, IS_DEAD
+      set, code = DEAD, (-7)
     elseif others then
-      set, code = others[place - 2], EXISTS
+      set, code = others[place - 2], (-1)
     end
   end
 end
@@ -382,7 +376,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     end
   end
   local function expire_parked(id, record, head, earliest)
-    local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+    local by = head.start_within and math.min(253402300799999, earliest + head.start_within)
     if by and by > (head.start_by or 0) then
       by = string.format('%.0f', by)
       call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -410,7 +404,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     end
     if due > now then
       local high = tonumber(call('HGET', META, 'high') or 0)
-      due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+      due = now < high and due <= high + 100 and now or due -- this clock was set back since
     end
     local home, from = level_of(head.priority), math.max(now, least)
     if home ~= SCHEDULE then
@@ -595,12 +589,12 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
-    if codes[k] == EXISTS and not waits[id] and not is_late(id) then
+    if codes[k] == (-1) and not waits[id] and not is_late(id) then
       waits[id] = true
-    elseif codes[k] == EXISTS and not waits[id] then
+    elseif codes[k] == (-1) and not waits[id] then
       open_writes()
       local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) })
-      codes[k] = #dying > 0 and IS_DEAD or nil
+      codes[k] = #dying > 0 and (-7) or nil
       words[2] = true -- how it ended is told now
     end
   end
@@ -623,7 +617,7 @@ for k = 1, n do
     known = taken[id]
     if known then
       codes = codes or {}
-      codes[k] = EXISTS
+      codes[k] = (-1)
     end
     taken[id] = true
   end
@@ -649,11 +643,11 @@ if codes then
   for k = 1, n do
     local at = math.min(k, #made)
     refused = refused or codes[k] and string.find(made, '^[nN]', at)
-    died = died or codes[k] == IS_DEAD
-    codes[k] = codes[k] or OK
+    died = died or codes[k] == (-7)
+    codes[k] = codes[k] or 0
   end
   if refused then
-    return { EXISTS, now, 0, codes }
+    return { (-1), now, 0, codes }
   end
 end
 
@@ -668,22 +662,22 @@ if now < high then
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
-    if now >= high and now <= high + HIGH_MS then
+    if now >= high and now <= high + 100 then
       return high
     end
-    local to = high + HIGH_MS
+    local to = high + 100
     open_writes()
     for _ = 1, slices or 1 do
       local moved = 0
       for _, set in ipairs(now < high and levels() or {}) do
         local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-          'LIMIT', 0, STEP_BACK_JOBS - moved)
+          'LIMIT', 0, 1000 - moved)
         for i = 1, #jobs, 2 do
           call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
         end
         moved = moved + #jobs / 2
       end
-      if moved < STEP_BACK_JOBS then
+      if moved < 1000 then
         call('HSET', META, 'high', stamp)
         return now
       end
@@ -692,15 +686,15 @@ if now < high then
   end
   local function after_delay(due)
     heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
-    local to = heeded + HIGH_MS
+    local to = heeded + 100
     return now < heeded and due > now and due <= to and to + 1 or due
   end
   for j = 1, 2 * new, 2 do
     times[j] = times[j] ~= stamp and string.format('%d', after_delay(times[j] + 0)) or stamp
   end
 end
-for i = 1, 2 * new, SLICE do
-  local to = math.min(i + SLICE - 1, 2 * new)
+for i = 1, 2 * new, 3000 do
+  local to = math.min(i + 3000 - 1, 2 * new)
   call('HSET', JOBS, unpack(records, i, to))
   call('ZADD', SCHEDULE, unpack(times, i, to))
 end
@@ -785,8 +779,8 @@ if new > 0 then
   end
 end
 if new == 0 and not conflicts then
-  return { OK, now, 0, codes, awaited and {}, awaited }
-elseif now > high + HIGH_MS and new > 0 then
+  return { 0, now, 0, codes, awaited and {}, awaited }
+elseif now > high + 100 and new > 0 then
   call('HSET', META, 'high', stamp)
 end
 
@@ -799,22 +793,22 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
-    if now >= high and now <= high + HIGH_MS then
+    if now >= high and now <= high + 100 then
       return high
     end
-    local to = high + HIGH_MS
+    local to = high + 100
     open_writes()
     for _ = 1, slices or 1 do
       local moved = 0
       for _, set in ipairs(now < high and levels() or {}) do
         local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-          'LIMIT', 0, STEP_BACK_JOBS - moved)
+          'LIMIT', 0, 1000 - moved)
         for i = 1, #jobs, 2 do
           call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
         end
         moved = moved + #jobs / 2
       end
-      if moved < STEP_BACK_JOBS then
+      if moved < 1000 then
         call('HSET', META, 'high', stamp)
         return now
       end
@@ -888,7 +882,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
   local function wake(m, doubted, earliest)
     m.high = heed_clock(m.high)
     local at = next_claim(m, earliest or now)
-    at = at and math.min(TIME_MAX, math.max(floor(at), now))
+    at = at and math.min(253402300799999, math.max(floor(at), now))
     local next_wake = m.next_wake
     if not at then
       if next_wake then
@@ -897,7 +891,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
       end
       next_wake = nil
     elseif doubted or not next_wake or next_wake > at
-      or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+      or next_wake < (at > now and now + 1 or now - 100) then
       local text = at <= now and stamp or string.format('%d', at)
       call('ZADD', WAKE, at <= now and '0' or text, 'baton')
       call('HSET', META, 'next_wake', text)
@@ -917,7 +911,7 @@ else
     end
     next_wake = nil
   elseif doubted or not next_wake or next_wake > at
-    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    or next_wake < (at > now and now + 1 or now - 100) then
     local text = at <= now and stamp or string.format('%d', at)
     local WAKE = P .. 'wake'
     call('ZADD', WAKE, at <= now and '0' or text, 'baton')
@@ -925,4 +919,4 @@ else
     next_wake = at
   end
 end
-return { OK, now, 0, codes or {}, conflicts or awaited and {}, awaited }
+return { 0, now, 0, codes or {}, conflicts or awaited and {}, awaited }

@@ -29,15 +29,10 @@
 --            changed, and its jobs belong to the queues with these tags.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
-local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
 local made, optional = args[6 + 3 * n] or '', true
@@ -76,8 +71,8 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     end
   end
   local function a_time(value)
-    local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= DELAY_MAX
-    return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', DELAY_MAX)
+    local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= 3155760000000
+    return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', 3155760000000)
   end
   local function is_key(value)
     return type(value) == 'string' and #value >= 1 and #value <= 256, 'as its %s a text of 1 to 256 bytes'
@@ -130,7 +125,6 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     end
     return wrong_together(head)
   end
-  local HEADERS_MAX = 4096 -- bytes of JSON, of the headers of a job
   local function wrong_headers(line, head)
     local what = 'as its headers one JSON object whose values are texts, at most 4096 bytes'
     if head.headers == nil then
@@ -150,15 +144,15 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     local found = false
     for object in string.gmatch(bare, '"headers"%s*:%s*(%b{})') do
       found = true
-      if #object > HEADERS_MAX then
+      if #object > 4096 then
         return what
       end
     end
     return not found and what or nil -- an empty list
   end
   local WHOLE = {
-    { 'v', 1, 1 }, { 'created', 0, TIME_MAX }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
-    { 'keep', 1, DELAY_MAX },
+    { 'v', 1, 1 }, { 'created', 0, 253402300799999 }, { 'max_attempts', 1, 4294967295 }, { 'timeout', 1, 4294967295 },
+    { 'keep', 1, 3155760000000 },
   }
   local function is_number(word)
     local whole, rest = string.match(word, '^%-?(%d+)(.*)$')
@@ -245,14 +239,14 @@ if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
     return value
   end
   digits(args[2], 2 ^ 53)
-  digits(args[3], TIME_MAX)
-  must(digits(args[4], DELAY_MAX) > 0 or args[1] == '', nil, 'to remember a number for 1 ms or more')
-  digits(args[5], DELAY_MAX)
+  digits(args[3], 253402300799999)
+  must(digits(args[4], 3155760000000) > 0 or args[1] == '', nil, 'to remember a number for 1 ms or more')
+  digits(args[5], 3155760000000)
   for k = 1, n do
     local i = 3 + 3 * k
     local due = string.find(args[i + 1], '^%-?%d+$') and args[i + 1] + 0
     must(is_name(args[i]), k, 'an id, 1 to 128 of A-Z a-z 0-9 . _ : -')
-    must(due and due >= -DELAY_MAX and due <= TIME_MAX, k, 'to be due at 0, a time, or minus a delay')
+    must(due and due >= -3155760000000 and due <= 253402300799999, k, 'to be due at 0, a time, or minus a delay')
     local wrong = wrong_record(args[i + 2])
     must(not wrong, k, wrong)
   end
@@ -265,7 +259,7 @@ if words[1] and ARGV[1] ~= '' then
   local age = known - ARGV[2]
   if age >= SPAN or age >= 0 and bit.band(mask, bit.lshift(1, age)) ~= 0 then
     local kept = call('GET', P .. 'answer:' .. ARGV[1] .. ':' .. ARGV[2])
-    return { OK, now, 1, unpack(kept and cjson.decode(kept) or { {} }) }
+    return { 0, now, 1, unpack(kept and cjson.decode(kept) or { {} }) }
   end
   if age >= 0 then
     highest, bits = known, bit.bor(mask, bit.lshift(1, age))
@@ -276,7 +270,7 @@ if words[1] and ARGV[1] ~= '' then
   end
 end
 if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
-  return { LATE, now }
+  return { (-4), now }
 end
 local META = P .. 'meta'
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
@@ -295,7 +289,7 @@ if beside then
     or string.find(uses, 'u', 1, true) and { high, low, parked } or { high, low }
 end
 if sets > 0 or beside then
-  local ids, set, code = {}, SCHEDULE, EXISTS
+  local ids, set, code = {}, SCHEDULE, (-1)
   for k = 1, n do
     ids[k] = args[3 + 3 * k]
   end
@@ -303,8 +297,8 @@ if sets > 0 or beside then
     if n == 1 then -- a command whose answer is no table
       codes = call('ZSCORE', set, ids[1]) and { code } or codes
     elseif n < 8 or sets == 3 or call('EXISTS', set) == 1 then
-      for from = 1, n, SLICE do
-        local to = from + SLICE - 1
+      for from = 1, n, 3000 do
+        local to = from + 3000 - 1
         local scores = call('ZMSCORE', set, unpack(ids, from, to < n and to or n))
         for k = 1, #scores do
           if scores[k] then
@@ -315,11 +309,11 @@ if sets > 0 or beside then
       end
     end
     if place == 1 then
-      set, code = RUNNING, RUNS
+      set, code = RUNNING, (-6)
     elseif place == 2 then
-      set, code = DEAD, IS_DEAD
+      set, code = DEAD, (-7)
     elseif others then
-      set, code = others[place - 2], EXISTS
+      set, code = others[place - 2], (-1)
     end
   end
 end
@@ -386,7 +380,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     end
   end
   local function expire_parked(id, record, head, earliest)
-    local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+    local by = head.start_within and math.min(253402300799999, earliest + head.start_within)
     if by and by > (head.start_by or 0) then
       by = string.format('%.0f', by)
       call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -410,7 +404,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     end
     if due > now then
       local high = tonumber(call('HGET', META, 'high') or 0)
-      due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+      due = now < high and due <= high + 100 and now or due -- this clock was set back since
     end
     local home, from = level_of(head.priority), math.max(now, least)
     if home ~= SCHEDULE then
@@ -599,12 +593,12 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   end
   for k = 1, n do -- in this order: of an id that is named twice the first counts
     local id = args[3 + 3 * k]
-    if codes[k] == EXISTS and not waits[id] and not is_late(id) then
+    if codes[k] == (-1) and not waits[id] and not is_late(id) then
       waits[id] = true
-    elseif codes[k] == EXISTS and not waits[id] then
+    elseif codes[k] == (-1) and not waits[id] then
       open_writes()
       local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) })
-      codes[k] = #dying > 0 and IS_DEAD or nil
+      codes[k] = #dying > 0 and (-7) or nil
       words[2] = true -- how it ended is told now
     end
   end
@@ -620,7 +614,7 @@ for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
   local known = codes and codes[k]
-  if known == IS_DEAD and string.find(record, '^[^\n]*"replace_dead":%s*1') then
+  if known == (-7) and string.find(record, '^[^\n]*"replace_dead":%s*1') then
     known, codes[k] = nil, nil
     if not revived[id] then
       revived[#revived + 1], revived[id] = id, true
@@ -636,7 +630,7 @@ for k = 1, n do
     known = taken[id]
     if known then
       codes = codes or {}
-      codes[k] = EXISTS
+      codes[k] = (-1)
     end
     taken[id] = true
   end
@@ -682,11 +676,11 @@ if codes then
   for k = 1, n do
     local at = math.min(k, #made)
     refused = refused or codes[k] and string.find(made, '^[nN]', at)
-    died = died or codes[k] == IS_DEAD
-    codes[k] = codes[k] or OK
+    died = died or codes[k] == (-7)
+    codes[k] = codes[k] or 0
   end
   if refused then
-    return { EXISTS, now, 0, codes }
+    return { (-1), now, 0, codes }
   end
 end
 if #revived > 0 then
@@ -739,7 +733,7 @@ if #revived > 0 then
     end
   end
   local function expire_parked(id, record, head, earliest)
-    local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+    local by = head.start_within and math.min(253402300799999, earliest + head.start_within)
     if by and by > (head.start_by or 0) then
       by = string.format('%.0f', by)
       call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -763,7 +757,7 @@ if #revived > 0 then
     end
     if due > now then
       local high = tonumber(call('HGET', META, 'high') or 0)
-      due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+      due = now < high and due <= high + 100 and now or due -- this clock was set back since
     end
     local home, from = level_of(head.priority), math.max(now, least)
     if home ~= SCHEDULE then
@@ -930,22 +924,22 @@ if now < high then
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
-    if now >= high and now <= high + HIGH_MS then
+    if now >= high and now <= high + 100 then
       return high
     end
-    local to = high + HIGH_MS
+    local to = high + 100
     open_writes()
     for _ = 1, slices or 1 do
       local moved = 0
       for _, set in ipairs(now < high and levels() or {}) do
         local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-          'LIMIT', 0, STEP_BACK_JOBS - moved)
+          'LIMIT', 0, 1000 - moved)
         for i = 1, #jobs, 2 do
           call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
         end
         moved = moved + #jobs / 2
       end
-      if moved < STEP_BACK_JOBS then
+      if moved < 1000 then
         call('HSET', META, 'high', stamp)
         return now
       end
@@ -954,7 +948,7 @@ if now < high then
   end
   local function after_delay(due)
     heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
-    local to = heeded + HIGH_MS
+    local to = heeded + 100
     return now < heeded and due > now and due <= to and to + 1 or due
   end
   for j = 1, 2 * new, 2 do
@@ -965,8 +959,8 @@ local first, upto = 1, new -- those that are left
 if keyed > 0 then
   local held, plain = {}, usual and now >= high
   local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
-  for from = 1, keyed, SLICE do
-    local values = call('HMGET', UNIQUE, unpack(named, from, math.min(from + SLICE - 1, keyed)))
+  for from = 1, keyed, 3000 do
+    local values = call('HMGET', UNIQUE, unpack(named, from, math.min(from + 3000 - 1, keyed)))
     for i = 1, #values do
       local key = named[from + i - 1]
       plain = plain and not values[i] and held[key] == nil -- not named twice
@@ -974,13 +968,13 @@ if keyed > 0 then
     end
   end
   if plain then
-    for i = 1, 2 * keyed, SLICE do
-      call('HSET', UNIQUE, unpack(entries, i, math.min(i + SLICE - 1, 2 * keyed)))
+    for i = 1, 2 * keyed, 3000 do
+      call('HSET', UNIQUE, unpack(entries, i, math.min(i + 3000 - 1, 2 * keyed)))
     end
   else
     local places, answers, is_answer = {}, codes or {}, false
     for k = 1, n do
-      if not codes or codes[k] == OK then
+      if not codes or codes[k] == 0 then
         places[#places + 1] = k
       end
     end
@@ -1008,11 +1002,11 @@ if keyed > 0 then
     end
     local function start_by(within, due)
       within = tonumber(within)
-      return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+      return within and string.format('%d', math.min(253402300799999, math.max(due + 0, now) + within))
     end
     local function put()
-      for i = 1, #taken, SLICE do
-        call('HSET', UNIQUE, unpack(taken, i, math.min(i + SLICE - 1, #taken)))
+      for i = 1, #taken, 3000 do
+        call('HSET', UNIQUE, unpack(taken, i, math.min(i + 3000 - 1, #taken)))
       end
       if left > there then
         local first, upto = there + 1, left
@@ -1031,15 +1025,15 @@ if keyed > 0 then
               end
             end
           end
-          for i = 1, #ends, SLICE do
-            call('ZADD', EXPIRES, unpack(ends, i, math.min(i + SLICE - 1, #ends)))
+          for i = 1, #ends, 3000 do
+            call('ZADD', EXPIRES, unpack(ends, i, math.min(i + 3000 - 1, #ends)))
           end
           if #ends > 0 and not (uses and string.find(uses, 'x', 1, true)) then
             note_use('x', true)
           end
         end
-        for i = 2 * first - 1, 2 * upto, SLICE do
-          local to = math.min(i + SLICE - 1, 2 * upto)
+        for i = 2 * first - 1, 2 * upto, 3000 do
+          local to = math.min(i + 3000 - 1, 2 * upto)
           call('HSET', JOBS, unpack(records, i, to))
           if not homes then
             call('ZADD', SCHEDULE, unpack(times, i, to))
@@ -1055,8 +1049,8 @@ if keyed > 0 then
           end
           local levelled = false
           for set, list in pairs(lists) do
-            for i = 1, #list, SLICE do
-              call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
+            for i = 1, #list, 3000 do
+              call('ZADD', set, unpack(list, i, math.min(i + 3000 - 1, #list)))
             end
             levelled = levelled or set ~= SCHEDULE
           end
@@ -1076,22 +1070,22 @@ if keyed > 0 then
       return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
     end
     local function heed_clock(high, slices)
-      if now >= high and now <= high + HIGH_MS then
+      if now >= high and now <= high + 100 then
         return high
       end
-      local to = high + HIGH_MS
+      local to = high + 100
       open_writes()
       for _ = 1, slices or 1 do
         local moved = 0
         for _, set in ipairs(now < high and levels() or {}) do
           local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-            'LIMIT', 0, STEP_BACK_JOBS - moved)
+            'LIMIT', 0, 1000 - moved)
           for i = 1, #jobs, 2 do
             call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
           end
           moved = moved + #jobs / 2
         end
-        if moved < STEP_BACK_JOBS then
+        if moved < 1000 then
           call('HSET', META, 'high', stamp)
           return now
         end
@@ -1100,7 +1094,7 @@ if keyed > 0 then
     end
     local function after_delay(due)
       heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
-      local to = heeded + HIGH_MS
+      local to = heeded + 100
       return now < heeded and due > now and due <= to and to + 1 or due
     end
     local conflicts_met = {}
@@ -1146,7 +1140,7 @@ if keyed > 0 then
       return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
     end
     local function expire_parked(id, record, head, earliest)
-      local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+      local by = head.start_within and math.min(253402300799999, earliest + head.start_within)
       if by and by > (head.start_by or 0) then
         by = string.format('%.0f', by)
         call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -1170,7 +1164,7 @@ if keyed > 0 then
       end
       if due > now then
         local high = tonumber(call('HGET', META, 'high') or 0)
-        due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+        due = now < high and due <= high + 100 and now or due -- this clock was set back since
       end
       local home, from = level_of(head.priority), math.max(now, least)
       if home ~= SCHEDULE then
@@ -1447,16 +1441,13 @@ if keyed > 0 then
       end
       return forget(kept)
     end
-    local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
-    local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
-    local MINUTE_MS, TEN_MS = 60000, 600000
-    local MINUTES_MS, TENS_MS = 10800000, 172800000
+    local IN_PAST = { crashed = '!crashed', lost = '!lost' }
     local PAST = P .. 'past:'
     local function count(field, by)
       if by > 0 then
         call('HINCRBY', META, field, by)
         if IN_PAST[field] then
-          for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+          for _, step in ipairs({ { '', 60000, 10800000 }, { 't', 600000, 172800000 } }) do
             local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
             call('HINCRBY', key, IN_PAST[field], by)
             if call('PTTL', key) < 0 then
@@ -1494,7 +1485,7 @@ if keyed > 0 then
         end
         next_wake = nil
       elseif doubted or not next_wake or next_wake > at
-        or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+        or next_wake < (at > now and now + 1 or now - 100) then
         local text = at <= now and stamp or string.format('%d', at)
         call('ZADD', WAKE, at <= now and '0' or text, 'baton')
         call('HSET', META, 'next_wake', text)
@@ -1566,11 +1557,11 @@ if keyed > 0 then
     local function holds(e)
       local set = waits_in(e.id)
       if set then
-        return EXISTS, set
+        return (-1), set
       elseif call('ZSCORE', RUNNING, e.id) then
-        return e.keeps ~= 's' and RUNS or nil
+        return e.keeps ~= 's' and (-6) or nil
       elseif call('ZSCORE', DEAD, e.id) then
-        return e.keeps == 'd' and IS_DEAD or nil
+        return e.keeps == 'd' and (-7) or nil
       end
     end
     local function holder_of(key)
@@ -1589,7 +1580,7 @@ if keyed > 0 then
         if state then
           return e, state, set
         elseif e and e.window > now then
-          return e, GONE
+          return e, (-3)
         elseif not value then
           return nil
         end
@@ -1607,7 +1598,7 @@ if keyed > 0 then
       local n = #conflicts_met
       conflicts_met[n + 1], conflicts_met[n + 2] = k, how
       conflicts_met[n + 3], conflicts_met[n + 4] = id, state
-      return how == 'parked' and OK or EXISTS
+      return how == 'parked' and 0 or (-1)
     end
     local function replace(e, set, key, job)
       local head, first = job.head, math.min(e.first > 0 and e.first or now, now)
@@ -1670,26 +1661,25 @@ if keyed > 0 then
       end
       return token, ends and now + lease_left(id) or 0
     end
-    local WAITS_FOR = -14 -- the code of a parked job
     local function take_key(job)
       local head, key = job.head, job.key
       local mode = head.debounce and 'replace' or head.on_conflict or 'skip'
       call('HINCRBY', META, 'enqueued', '0') -- a full Redis refuses this, and so all
       local e, state, set = holder_of(key)
       if is_taken(job.id) then
-        return nil, EXISTS
+        return nil, (-1)
       elseif e and mode == 'skip' then
         return nil, met(job.place, 'skipped', e.id, state)
-      elseif state == EXISTS and mode == 'replace' then
+      elseif state == (-1) and mode == 'replace' then
         replace(e, set, key, job)
-        return nil, met(job.place, 'replaced', e.id, EXISTS)
-      elseif e and state ~= GONE then
+        return nil, met(job.place, 'replaced', e.id, (-1))
+      elseif e and state ~= (-3) then
         local parked = park(e, key, job)
-        if mode == 'cancel' and state == RUNS then
+        if mode == 'cancel' and state == (-6) then
           ask_to_cancel(e.id)
         end
         if parked then
-          return nil, met(job.place, 'replaced', parked, WAITS_FOR)
+          return nil, met(job.place, 'replaced', parked, (-14))
         end
         return nil, met(job.place, 'parked', e.id, state)
       end
@@ -1712,7 +1702,7 @@ if keyed > 0 then
         text, code = take_key(job)
         due = string.format('%.0f', job.due)
       elseif is_taken(id) then
-        code = EXISTS
+        code = (-1)
       elseif key then
         held[key] = true
         local plain = not (head.debounce or head.unique_for or head.throttle)
@@ -1751,7 +1741,7 @@ if keyed > 0 then
     if is_answer then
       codes, conflicts = answers, #conflicts_met > 0 and conflicts_met or conflicts
       for k = 1, n do
-        codes[k] = codes[k] or OK
+        codes[k] = codes[k] or 0
       end
       if ARGV[1] ~= '' then
         local answer = P .. 'answer:' .. ARGV[1] .. ':' .. ARGV[2]
@@ -1799,7 +1789,7 @@ if expiring then
   end
   local function start_by(within, due)
     within = tonumber(within)
-    return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+    return within and string.format('%d', math.min(253402300799999, math.max(due + 0, now) + within))
   end
   for k = first, upto do
     local own_within, own_due = heads[k].start_within, times[2 * k - 1]
@@ -1815,8 +1805,8 @@ if expiring then
     end
   end
   local EXPIRES = P .. 'expires'
-  for i = 1, #ends, SLICE do
-    call('ZADD', EXPIRES, unpack(ends, i, math.min(i + SLICE - 1, #ends)))
+  for i = 1, #ends, 3000 do
+    call('ZADD', EXPIRES, unpack(ends, i, math.min(i + 3000 - 1, #ends)))
   end
   if #ends > 0 and not (uses and string.find(uses, 'x', 1, true)) then
     local function note_use(letter, on)
@@ -1835,8 +1825,8 @@ if expiring then
     note_use('x', true)
   end
 end
-for i = 2 * first - 1, 2 * upto, SLICE do
-  local to = math.min(i + SLICE - 1, 2 * upto)
+for i = 2 * first - 1, 2 * upto, 3000 do
+  local to = math.min(i + 3000 - 1, 2 * upto)
   call('HSET', JOBS, unpack(records, i, to))
   if not homes then
     call('ZADD', SCHEDULE, unpack(times, i, to))
@@ -1852,8 +1842,8 @@ if homes then
   end
   local levelled = false
   for set, list in pairs(lists) do
-    for i = 1, #list, SLICE do
-      call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
+    for i = 1, #list, 3000 do
+      call('ZADD', set, unpack(list, i, math.min(i + 3000 - 1, #list)))
     end
     levelled = levelled or set ~= SCHEDULE
   end
@@ -1898,7 +1888,6 @@ if awaiting then
   local function end_of(id, accepted)
     return P .. 'ended:@' .. accepted .. ':' .. id
   end
-  local CLIENTS = 100 -- of one job; more of them ask again
   local function note_wait(id, client, accepted, again)
     local at, clients = string.match(call('HGET', WAITS, id) or '', '^(%d+)(.*)$')
     local n = 0
@@ -1912,7 +1901,7 @@ if awaiting then
       end
       note_use('m', true)
     end
-    if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
+    if n < 100 and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
       call('HSET', WAITS, id, at .. clients .. ' ' .. client)
     end
     return at
@@ -1920,7 +1909,7 @@ if awaiting then
   for k = 1, n do
     if string.find(args[5 + 3 * k], '^[^\n]*"awaited":%s*1') then
       local other = others[k] or { args[3 + 3 * k], codes and codes[k] }
-      local gone = other[2] == IS_DEAD or other[2] == GONE
+      local gone = other[2] == (-7) or other[2] == (-3)
       awaited = awaited or {}
       awaited[#awaited + 1] = k
       awaited[#awaited + 1] = gone and 0 or note_wait(other[1], '*', nil, true) + 0
@@ -2012,8 +2001,8 @@ if new > 0 then
   end
 end
 if new == 0 and not conflicts then
-  return { OK, now, 0, codes, awaited and {}, awaited }
-elseif now > high + HIGH_MS and new > 0 then
+  return { 0, now, 0, codes, awaited and {}, awaited }
+elseif now > high + 100 and new > 0 then
   call('HSET', META, 'high', stamp)
 end
 
@@ -2026,22 +2015,22 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
     return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
   end
   local function heed_clock(high, slices)
-    if now >= high and now <= high + HIGH_MS then
+    if now >= high and now <= high + 100 then
       return high
     end
-    local to = high + HIGH_MS
+    local to = high + 100
     open_writes()
     for _ = 1, slices or 1 do
       local moved = 0
       for _, set in ipairs(now < high and levels() or {}) do
         local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-          'LIMIT', 0, STEP_BACK_JOBS - moved)
+          'LIMIT', 0, 1000 - moved)
         for i = 1, #jobs, 2 do
           call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
         end
         moved = moved + #jobs / 2
       end
-      if moved < STEP_BACK_JOBS then
+      if moved < 1000 then
         call('HSET', META, 'high', stamp)
         return now
       end
@@ -2115,7 +2104,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
   local function wake(m, doubted, earliest)
     m.high = heed_clock(m.high)
     local at = next_claim(m, earliest or now)
-    at = at and math.min(TIME_MAX, math.max(floor(at), now))
+    at = at and math.min(253402300799999, math.max(floor(at), now))
     local next_wake = m.next_wake
     if not at then
       if next_wake then
@@ -2124,7 +2113,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
       end
       next_wake = nil
     elseif doubted or not next_wake or next_wake > at
-      or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+      or next_wake < (at > now and now + 1 or now - 100) then
       local text = at <= now and stamp or string.format('%d', at)
       call('ZADD', WAKE, at <= now and '0' or text, 'baton')
       call('HSET', META, 'next_wake', text)
@@ -2144,7 +2133,7 @@ else
     end
     next_wake = nil
   elseif doubted or not next_wake or next_wake > at
-    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    or next_wake < (at > now and now + 1 or now - 100) then
     local text = at <= now and stamp or string.format('%d', at)
     local WAKE = P .. 'wake'
     call('ZADD', WAKE, at <= now and '0' or text, 'baton')
@@ -2152,4 +2141,4 @@ else
     next_wake = at
   end
 end
-return { OK, now, 0, codes or {}, conflicts or awaited and {}, awaited }
+return { 0, now, 0, codes or {}, conflicts or awaited and {}, awaited }

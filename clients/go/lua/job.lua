@@ -21,12 +21,10 @@
 --           told as expired, or as dead, also while it still waits.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 call('EXISTS', P, P .. '/')
 local META = P .. 'meta'
 local uses = call('HGET', META, 'uses')
@@ -80,7 +78,7 @@ end
 local function how_it_ended(id)
   local ms, word = string.match(call('GET', P .. 'ended:' .. id) or '', '^(%d+) (%a+)')
   local purged = string.match(call('GET', P .. 'purged') or '', '^%d+')
-  return { GONE, now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
+  return { (-3), now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
 end
 local JOBS = P .. 'jobs'
 local function rewrite(record, change)
@@ -111,7 +109,7 @@ local function lease_left(id)
 end
 local CRASHES = P .. 'crashes'
 local function time_of(score)
-  return math.max(-TIME_MAX, math.min(TIME_MAX, score))
+  return math.max(-253402300799999, math.min(253402300799999, score))
 end
 local function head_of(record)
   local nl = string.find(record, '\n', 1, true)
@@ -156,7 +154,7 @@ local function one_job(id, whole, uses)
   if name == 'expired' then
     local at, dead = as_expired(id, record)
     if not dead then
-      return { GONE, now, at, 0, 'expired' }
+      return { (-3), now, at, 0, 'expired' }
     end
     name, score, record = 'dead', at, dead
   end
@@ -164,7 +162,7 @@ local function one_job(id, whole, uses)
   local mark = call('HGET', CRASHES, id) or '0'
   local nl, token = string.find(record, '\n', 1, true) or 0, call('GET', LOCK .. id) or ''
   return {
-    OK, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
+    0, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
     token, lease, tonumber(string.match(mark, '^%d+')) or 0, kept, job_before(name, id, record),
     marks_of(id, token),
   }
@@ -178,15 +176,15 @@ local function accepted_job(id, whole, uses, accepted, noted)
     if set and tonumber(call('ZSCORE', set, id) or 0) == ms + 0 then
       return one_job(id, whole, uses), said
     end
-    return { GONE, now, ms + 0, 0, word, 1 }, said
+    return { (-3), now, ms + 0, 0, word, 1 }, said
   end
   local answer = one_job(id, whole, uses)
-  if answer[1] ~= OK then
+  if answer[1] ~= 0 then
     return answer
   end
   local at = string.match(call('HGET', WAITS, id) or '', '^%d+')
   if accepted ~= '0' and (at and at + 0 > accepted + 0 or not at and noted) then
-    return { GONE, now, 0, 0, '' } -- another job has this id
+    return { (-3), now, 0, 0, '' } -- another job has this id
   end
   answer[13] = tonumber(at or accepted)
   return answer

@@ -6,7 +6,6 @@
 --  returns  {OK, now}. Sent twice: the same. An error that begins with `ERR holdfast:` changes nothing.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
@@ -25,4 +24,4 @@ elseif not is_name(ARGV[1]) then
   error('holdfast: register: expected the name of a queue, 1 to 128 of A-Z a-z 0-9 . _ : -', 0)
 end
 call('SADD', P .. 'queues', ARGV[1])
-return { OK, now }
+return { 0, now }

@@ -14,14 +14,10 @@
 --            word GONE where died is given.
 local call, concat, floor = redis.call, table.concat, math.floor
 local P = KEYS[1]
-local OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
 local time = call('TIME')
 local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
-local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
-local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
-local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 call('EXISTS', P, P .. '/')
 local time_limit, request
 local function came_late(not_after)
@@ -34,7 +30,7 @@ local function answered(not_after)
   if kept then
     return cjson.decode(kept)
   end
-  return came_late(time_limit) and { LATE, now } or nil
+  return came_late(time_limit) and { (-4), now } or nil
 end
 local known = answered(ARGV[1])
 if known then
@@ -53,8 +49,8 @@ local function digits(text, most)
   end
   return value
 end
-local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
-local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
+local died, first = digits(ARGV[2], 253402300799999), digits(ARGV[3], 253402300799999)
+local rate, place = digits(ARGV[4], 3155760000000), digits(ARGV[5], 3155760000000)
 local codes, changed = {}, false
 
 local WAKE = P .. 'wake'
@@ -120,7 +116,7 @@ local function note_use(letter, on)
   end
 end
 local function expire_parked(id, record, head, earliest)
-  local by = head.start_within and math.min(TIME_MAX, earliest + head.start_within)
+  local by = head.start_within and math.min(253402300799999, earliest + head.start_within)
   if by and by > (head.start_by or 0) then
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
@@ -148,7 +144,7 @@ local function unpark(key, e, least)
   end
   if due > now then
     local high = tonumber(call('HGET', META, 'high') or 0)
-    due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+    due = now < high and due <= high + 100 and now or due -- this clock was set back since
   end
   local home, from = level_of(head.priority), math.max(now, least)
   if home ~= SCHEDULE then
@@ -427,16 +423,13 @@ local function forget_kept(ids)
   end
   return forget(kept)
 end
-local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
-local IN_PAST = { crashed = CRASHED_FIELD, lost = LOST_FIELD }
-local MINUTE_MS, TEN_MS = 60000, 600000
-local MINUTES_MS, TENS_MS = 10800000, 172800000
+local IN_PAST = { crashed = '!crashed', lost = '!lost' }
 local PAST = P .. 'past:'
 local function count(field, by)
   if by > 0 then
     call('HINCRBY', META, field, by)
     if IN_PAST[field] then
-      for _, step in ipairs({ { '', MINUTE_MS, MINUTES_MS }, { 't', TEN_MS, TENS_MS } }) do
+      for _, step in ipairs({ { '', 60000, 10800000 }, { 't', 600000, 172800000 } }) do
         local key = PAST .. step[1] .. string.format('%.0f', floor(now / step[2]))
         call('HINCRBY', key, IN_PAST[field], by)
         if call('PTTL', key) < 0 then
@@ -474,7 +467,7 @@ local function announce(id, head, files)
     end
     next_wake = nil
   elseif doubted or not next_wake or next_wake > at
-    or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+    or next_wake < (at > now and now + 1 or now - 100) then
     local text = at <= now and stamp or string.format('%d', at)
     call('ZADD', WAKE, at <= now and '0' or text, 'baton')
     call('HSET', META, 'next_wake', text)
@@ -546,11 +539,11 @@ end
 local function holds(e)
   local set = waits_in(e.id)
   if set then
-    return EXISTS, set
+    return (-1), set
   elseif call('ZSCORE', RUNNING, e.id) then
-    return e.keeps ~= 's' and RUNS or nil
+    return e.keeps ~= 's' and (-6) or nil
   elseif call('ZSCORE', DEAD, e.id) then
-    return e.keeps == 'd' and IS_DEAD or nil
+    return e.keeps == 'd' and (-7) or nil
   end
 end
 local function holder_of(key)
@@ -569,7 +562,7 @@ local function holder_of(key)
     if state then
       return e, state, set
     elseif e and e.window > now then
-      return e, GONE
+      return e, (-3)
     elseif not value then
       return nil
     end
@@ -600,7 +593,7 @@ local function take_again(id, key, head)
 end
 local function start_by(within, due)
   within = tonumber(within)
-  return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
+  return within and string.format('%d', math.min(253402300799999, math.max(due + 0, now) + within))
 end
 -- It may expire anew, from the time at which it is due now. False: another job holds its unique key.
 local function put(id, due)
@@ -645,22 +638,22 @@ end
 open_writes()
 local heeded
 local function heed_clock(high, slices)
-  if now >= high and now <= high + HIGH_MS then
+  if now >= high and now <= high + 100 then
     return high
   end
-  local to = high + HIGH_MS
+  local to = high + 100
   open_writes()
   for _ = 1, slices or 1 do
     local moved = 0
     for _, set in ipairs(now < high and levels() or {}) do
       local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
-        'LIMIT', 0, STEP_BACK_JOBS - moved)
+        'LIMIT', 0, 1000 - moved)
       for i = 1, #jobs, 2 do
         call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
       end
       moved = moved + #jobs / 2
     end
-    if moved < STEP_BACK_JOBS then
+    if moved < 1000 then
       call('HSET', META, 'high', stamp)
       return now
     end
@@ -669,33 +662,32 @@ local function heed_clock(high, slices)
 end
 local function after_delay(due)
   heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
-  local to = heeded + HIGH_MS
+  local to = heeded + 100
   return now < heeded and due > now and due <= to and to + 1 or due
 end
-local WAITS_FOR = -14 -- the code of a parked job
 for i = 6, #ARGV do
-  local id, code, due = ARGV[i], GONE, first
+  local id, code, due = ARGV[i], (-3), first
   changed = died == 0 and expire_late(id) or changed -- it may be dead now
   local score = call('ZSCORE', DEAD, id)
   if rate > 0 then
-    due = math.min(TIME_MAX, due + floor((place + i - 6) * 1000 / rate))
+    due = math.min(253402300799999, due + floor((place + i - 6) * 1000 / rate))
   end
   if score and (died == 0 or tonumber(score) <= died) then
     changed = true -- a key may have been healed
-    code = put(id, due > now and after_delay(due) or now) and OK or EXISTS
+    code = put(id, due > now and after_delay(due) or now) and 0 or (-1)
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
     if set then
-      code = OK
+      code = 0
       if tonumber(score) > now then
         changed = true
         hasten(set, id)
       end
     elseif call('ZSCORE', RUNNING, id) then
-      code = RUNS
+      code = (-6)
     elseif call('ZSCORE', PARKED, id) then
-      code = WAITS_FOR
+      code = (-14)
     end
   end
   codes[#codes + 1] = code
@@ -767,7 +759,7 @@ if changed then
   local function wake(m, doubted, earliest)
     m.high = heed_clock(m.high)
     local at = next_claim(m, earliest or now)
-    at = at and math.min(TIME_MAX, math.max(floor(at), now))
+    at = at and math.min(253402300799999, math.max(floor(at), now))
     local next_wake = m.next_wake
     if not at then
       if next_wake then
@@ -776,7 +768,7 @@ if changed then
       end
       next_wake = nil
     elseif doubted or not next_wake or next_wake > at
-      or next_wake < (at > now and now + 1 or now - BROKEN_MS) then
+      or next_wake < (at > now and now + 1 or now - 100) then
       local text = at <= now and stamp or string.format('%d', at)
       call('ZADD', WAKE, at <= now and '0' or text, 'baton')
       call('HSET', META, 'next_wake', text)
@@ -787,7 +779,7 @@ if changed then
   end
   wake(read_meta())
 end
-local reply = { OK, now, codes }
+local reply = { 0, now, codes }
 local function keep_answer(reply)
   if request ~= '' then
     local life = time_limit == '0' and 60000 or math.max(1, time_limit - now + 1)
