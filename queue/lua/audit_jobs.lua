@@ -232,7 +232,7 @@ local function check_records(page)
 end
 
 local whole, count_of = phase == 'jobs', 100
-if whole and string.find(m.uses, 'b', 1, true) then
+if whole and has(m.uses, LARGE) then
   count_of = 10 -- a page of records brings their payloads
 end
 local page = call(whole and 'HSCAN' or 'ZSCAN', P .. phase, slice_from, 'COUNT', count_of)

@@ -195,14 +195,14 @@ local function check_rest()
       'the baton is put for the next worker', put)
   end
   for letter, used in pairs(uses_now(m, P)) do
-    if used and not string.find(m.uses, letter, 1, true) then
+    if used and not has(m.uses, letter) then
       report('uses', 9, META, '`uses` lacks `' .. letter .. '`, so claims do not look at it',
         'it is added', function()
           note_use(letter, true)
         end)
     end
   end
-  local baton = string.find(m.uses, 'c', 1, true) and RUNNING or WAKE -- it is for the next tick
+  local baton = has(m.uses, SCHEDULES) and RUNNING or WAKE -- it is for the next tick
   local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAITS, PROGRESS, baton, EXPIRES, unpack(levels()))
   if idle and kept > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',

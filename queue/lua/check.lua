@@ -24,7 +24,7 @@ local divided, ticks, unknown, readings = {}, {}, {}, {}
 -- before its first claim, so this holds from then on.
 local function mend_uses(m, prefix)
   for letter, used in pairs(uses_now(m, prefix)) do
-    if used ~= (string.find(m.uses, letter, 1, true) ~= nil) then
+    if used ~= (has(m.uses, letter) ~= nil) then
       note_use(letter, used)
     end
   end
@@ -48,20 +48,20 @@ local function check(i)
   local reading, over = read_clock(ARGV[5], ARGV[6] + 0, ARGV[6 + i])
   readings[i], shortest = reading, math.min(shortest, shortest_lease())
   local m = read_meta()
-  if string.find(m.uses, 'k', 1, true) then
+  if has(m.uses, KEEPING) then
     forget_done(KEYS[i], #KEYS - i + 1)
   end
-  if string.find(m.uses, 'u', 1, true) then
+  if has(m.uses, UNIQUE_KEYS) then
     end_windows(1000)
   end
   mend_uses(m, KEYS[i])
   to_front()
-  if string.find(m.uses, 'c', 1, true) then
+  if has(m.uses, SCHEDULES) then
     sweep_cron()
     ticks[i] = not m.paused and take_ticks() and 1 or 0
   end
   wake(m, ARGV[3] == '1' or over > 0)
-  divided[i] = string.find(m.uses, 's', 1, true) and 1 or 0
+  divided[i] = has(m.uses, SHARDS) and 1 or 0
   return call('EXISTS', SCHEDULE, RUNNING, SCHEDULE .. ':h', SCHEDULE .. ':l')
 end
 for i = 1, #KEYS do

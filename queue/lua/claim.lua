@@ -29,8 +29,8 @@ local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[7]
 local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high', 'clock')
 local ended = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] == '0' -- a lease is over
 local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta[4] + 0 or 0
-local marked = uses and string.find(uses, 'm', 1, true)
-local expires, late = uses and string.find(uses, 'x', 1, true), false
+local marked = has(uses, MARKS)
+local expires, late = has(uses, EXPIRY), false
 if expires then
   local by = call('ZRANGE', EXPIRES, '0', '0', 'WITHSCORES')[2]
   late = by and by + 0 <= now
@@ -50,9 +50,9 @@ local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that came t
 
 -- 2. Look closer where a limit, a lease that is over, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
-if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or now < high then
+if has_any(uses, CLOSER) or late or ended or #flags > 1 or now < high then
   --- @step "steps/sharded.lua"
-  if uses and string.find(uses, '[^bcefklmnprux]') then
+  if has_any(uses, UNKNOWN) then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   m = read_meta()
@@ -75,7 +75,7 @@ if uses and string.find(uses, '[^befklmux]') or late or ended or #flags > 1 or n
   end
   if buried then -- jobs have ended here: one that followed waits now. If its time is over,
     m = read_meta() -- this worker comes back at once
-    uses, expires = m.uses, string.find(m.uses, 'x', 1, true)
+    uses, expires = m.uses, has(m.uses, EXPIRY)
     max = expires and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0 and n or max
   end
   free = free_places(m, max - n, ARGV[8] - n)
@@ -140,7 +140,7 @@ local function add(ids, found, k, at, each, odd)
 end
 
 -- 3. Take due jobs, in order; again, if locks were held elsewhere.
-local levelled, plan, beyond, turn = uses and string.find(uses, 'l', 1, true), nil, nil, nil
+local levelled, plan, beyond, turn = has(uses, LEVELS), nil, nil, nil
 local missing
 for _ = 1, paused and 0 or 10 do
   local want = free - (n - over)
@@ -158,7 +158,7 @@ for _ = 1, paused and 0 or 10 do
   local ids = call('ZRANGEBYSCORE', set, '-inf', stamp, 'LIMIT', '0', want + 1)
   local got = math.min(#ids, want)
   more = #ids > want or levelled and (beyond or #plan > 0) or false
-  if uses and string.find(uses, 'b', 1, true) then -- large records: no more than there is room for
+  if has(uses, LARGE) then -- large records: no more than there is room for
     local fit = that_fit(ids, got, MAX_BYTES - bytes, n == 0)
     if fit < got then
       got, more, bytes = fit, true, MAX_BYTES + 1 -- no further round
@@ -180,7 +180,7 @@ for _ = 1, paused and 0 or 10 do
     end
   end
 end
-local starting = n > over and uses and string.find(uses, 'f', 1, true)
+local starting = n > over and has(uses, FREED_AT_START)
 if missing or starting or buried and #buried > 0 then
   --- @step "steps/claim_ends.lua"
 end
@@ -228,7 +228,7 @@ if ARGV[6] ~= '0' then
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 -- 8. Tell the worker of ticks that are due.
-if m and not paused and string.find(m.uses, 'c', 1, true) then
+if m and not paused and has(m.uses, SCHEDULES) then
   ticks = told_ticks(worker)
 end
 -- 9. Follow the wake rule. Where no limit counts, the next claim is for the head.

@@ -68,7 +68,7 @@ end
 if n == 0 then
   return { OK, now, codes }
 end
-local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
+local how, set, marked, expiring = 'done', nil, has(uses, MARKS), false
 local unparked
 -- As leave(), with what is known already: the path of every job.
 --- @step "steps/leaving.lua"
@@ -76,11 +76,11 @@ local unparked
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing
 -- is missing while a worker will come for the waiting jobs, or none comes and no job waits.
 local waits = call('EXISTS', SCHEDULE) == 1
-if not waits and uses and string.find(uses, 'l', 1, true) then
+if not waits and has(uses, LEVELS) then
   waits = call('EXISTS', SCHEDULE .. ':h', SCHEDULE .. ':l') > 0
 end
 if unparked or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
-  or uses and string.find(uses, 'n', 1, true) then
+  or has(uses, MAX_RUNNING) then
   wake(read_meta())
 end
 return { OK, now, codes }

@@ -38,7 +38,7 @@ elseif what == 'remove' then
   else
     call('HDEL', CRON_STATE, id)
   end
-  note_use('c', call('EXISTS', CRON, CRON_NAMED) > 0)
+  note_use(SCHEDULES, call('EXISTS', CRON, CRON_NAMED) > 0)
 elseif what == 'pause' then
   open_writes()
   state.paused = 1

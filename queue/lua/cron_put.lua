@@ -82,7 +82,7 @@ if file == '' then
 else
   call('ZADD', CRON_NAMED, string.format('%d', now + 600000), id)
 end
-note_use('c', true)
+note_use(SCHEDULES, true)
 note_decided()
 wake(read_meta())
 return keep_answer({ OK, now, 1 })

@@ -50,7 +50,7 @@ for k = 1, #ids do
   end
 end
 open_writes()
-if died == 0 and uses and string.find(uses, 'k', 1, true) then
+if died == 0 and has(uses, KEEPING) then
   forget_over(FORGET_MAX)
   for k = 1, #ids do
     if codes[k] == GONE and forget_kept({ ids[k] }) == 1 then

@@ -61,14 +61,14 @@ end
 call('HSET', JOBS, id, record)
 if home ~= set then
   call('ZREM', set, id)
-  note_use('l', true)
+  note_use(LEVELS, true)
 end
 call('ZADD', home, score, id)
 if by then
   call('ZADD', EXPIRES, by, id)
 end
 if #record > BIG_BYTES then
-  note_use('b', true)
+  note_use(LARGE, true)
 end
 wake(read_meta())
 return keep_answer({ OK, now })

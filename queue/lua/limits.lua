@@ -32,9 +32,9 @@ open_writes()
 if ARGV[5] ~= '' then
   call('HSET', META, 'file', ARGV[5])
 end
-local function set(field, value, letter)
-  if letter and value ~= '' then
-    note_use(letter, value ~= '0')
+local function set(field, value, feature)
+  if feature and value ~= '' then
+    note_use(feature, value ~= '0')
   end
   if value == '0' then
     call('HDEL', META, field)
@@ -42,8 +42,8 @@ local function set(field, value, letter)
     call('HSET', META, field, value)
   end
 end
-set('max_running', ARGV[2], 'n')
-set('rate_limit', ARGV[3], 'r')
+set('max_running', ARGV[2], MAX_RUNNING)
+set('rate_limit', ARGV[3], RATE)
 set('rate_per', ARGV[4])
 if ARGV[3] ~= '' then
   call('HDEL', META, 'tokens', 'tokens_at')

@@ -19,6 +19,6 @@ if ARGV[2] == '1' then
 else
   call('HDEL', META, 'paused', 'paused_at')
 end
-note_use('p', ARGV[2] == '1')
+note_use(PAUSE, ARGV[2] == '1')
 wake(read_meta())
 return keep_answer({ OK, now })

@@ -15,7 +15,7 @@ if came_late(ARGV[1]) then
 end
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
-local large = uses and string.find(uses, 'u', 1, true) and string.find(uses, 'b', 1, true)
+local large = has(uses, UNIQUE_KEYS) and has(uses, LARGE)
 local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+) (%d+)$')
 if last and last == ARGV[5] then
   return { OK, now, tonumber(removed), large and 1 or nil }
@@ -23,7 +23,7 @@ end
 if ARGV[2] == 'done' then
   open_writes()
   forget_over(FORGET_MAX)
-elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
+elseif ARGV[2] ~= 'dead' and has(uses, EXPIRY) then
   for _ = 1, 2 do -- these are not purged, but have expired; then those that followed them
     expire_due({})
   end

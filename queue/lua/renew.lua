@@ -99,7 +99,7 @@ if told < #args then
       tell[args[i + 1]](args[4 + 2 * k], args[5 + 2 * k], args[i + 2])
     end
   end
-  note_use('m', true)
+  note_use(MARKS, true)
 end
 if ARGV[4] ~= '0' then
   refresh_worker(worker, ARGV[4] + 0, lease)

@@ -38,14 +38,14 @@ local function put(id, due)
     head.start_by = tonumber(by)
   end)
   if home ~= SCHEDULE then
-    note_use('l', true)
+    note_use(LEVELS, true)
   end
   call('ZREM', DEAD, id)
   call('HSET', JOBS, id, record)
   call('ZADD', home, due, id)
   if by then
     call('ZADD', EXPIRES, by, id)
-    note_use('x', true)
+    note_use(EXPIRY, true)
   end
   return true
 end

@@ -39,7 +39,7 @@ for k = 1, #places do
     local due = after_delay(now + delays[i])
     call('ZADD', home, due, id)
     call('DEL', LOCK .. id)
-    if uses and string.find(uses, 'u', 1, true) then
+    if has(uses, UNIQUE_KEYS) then
       back_to_wait(id, home, due)
     end
     failed = failed + 1

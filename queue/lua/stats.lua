@@ -50,7 +50,7 @@ ready = ready - (late - #gone)
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',
   'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted', 'expired',
   'replaced', 'healed', 'paused_at', 'fence')
-local keeps = uses and string.find(uses, 'k', 1, true)
+local keeps = has(uses, KEEPING)
 local function number(value)
   return tonumber(value or 0)
 end

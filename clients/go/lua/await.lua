@@ -20,7 +20,7 @@ local now = stamp + 0
 call('EXISTS', P, P .. '/')
 local META = P .. 'meta'
 local uses = call('HGET', META, 'uses')
-if uses and string.find(uses, 's', 1, true) then
+if (uses and string.find(uses, 's', 1, true)) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
 local id, accepted, client, waits = ARGV[1], ARGV[3], ARGV[5], ARGV[6] == '1'
@@ -64,7 +64,7 @@ local function place_of(id, uses)
   if name then
     return name, score, 0, set
   end
-  local kept = uses and string.find(uses, 'k', 1, true) and call('ZSCORE', KEPT, id)
+  local kept = (uses and string.find(uses, 'k', 1, true)) and call('ZSCORE', KEPT, id)
   if kept and kept + 0 > now then
     return 'done', call('ZSCORE', DONE, id) or 0, floor(kept)
   end
@@ -225,11 +225,11 @@ if waits and not there then
   if at then
     call('HSET', WAITS, id, at .. without(clients))
   end
-  local function note_use(letter, on)
+  local function note_use(feature, on)
     local uses = call('HGET', META, 'uses') or ''
-    local others = string.gsub(uses, letter, '')
+    local others = string.gsub(uses, feature, '')
     if on and others == uses then
-      call('HSET', META, 'uses', uses .. letter)
+      call('HSET', META, 'uses', uses .. feature)
     elseif not on and others ~= uses then
       if others == '' then
         call('HDEL', META, 'uses')

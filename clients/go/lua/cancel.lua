@@ -35,7 +35,7 @@ if known then
 end
 local META = P .. 'meta'
 local uses = call('HGET', META, 'uses')
-if uses and string.find(uses, 's', 1, true) then
+if (uses and string.find(uses, 's', 1, true)) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
 local id = ARGV[2]
@@ -84,11 +84,11 @@ end
 local function with_start_by(record, by)
   return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
 end
-local function note_use(letter, on)
+local function note_use(feature, on)
   local uses = call('HGET', META, 'uses') or ''
-  local others = string.gsub(uses, letter, '')
+  local others = string.gsub(uses, feature, '')
   if on and others == uses then
-    call('HSET', META, 'uses', uses .. letter)
+    call('HSET', META, 'uses', uses .. feature)
   elseif not on and others ~= uses then
     if others == '' then
       call('HDEL', META, 'uses')
@@ -221,7 +221,7 @@ local function leave(how, ids, set, locks, keys)
   local expiring = call('EXISTS', EXPIRES) == 1
   local m = call('HMGET', META, 'uses', 'on_dead')
   local uses = m[1]
-  local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
+  local keyed, unparked = keys or (uses and string.find(uses, 'u', 1, true)), nil
   if set then
     call('ZREM', set, unpack(ids, from))
   end
@@ -277,9 +277,9 @@ local function leave(how, ids, set, locks, keys)
 end
 local function expire(ids, times)
   local uses = call('HGET', META, 'uses') or ''
-  local keyed = string.find(uses, 'u', 1, true)
+  local keyed = (uses and string.find(uses, 'u', 1, true))
   local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-  local places = string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }
+  local places = (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
   places[#places + 1] = keyed and P .. 'parked' or nil
   for _, set in ipairs(places) do
     over[set], keys[set] = {}, {}
@@ -545,7 +545,7 @@ local function heed_clock(high, slices)
 end
 local function first_due(uses)
   local first
-  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
+  for _, set in ipairs((uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }) do
     local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
     first = score and (not first or score < first) and score or first
   end
@@ -586,11 +586,11 @@ local function next_tick()
 end
 local function next_claim(m, earliest)
   local at = next_taking(m, earliest)
-  if string.find(m.uses, 'x', 1, true) then
+  if (m.uses and string.find(m.uses, 'x', 1, true)) then
     local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
     at = by and at and math.min(at, by) or by or at
   end
-  if not m.paused and string.find(m.uses, 'c', 1, true) then
+  if not m.paused and (m.uses and string.find(m.uses, 'c', 1, true)) then
     local tick = next_tick()
     at = tick and math.min(at or tick, tick) or at
   end

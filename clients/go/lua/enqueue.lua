@@ -271,18 +271,18 @@ end
 local META = P .. 'meta'
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
 local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
-if uses and string.find(uses, 's', 1, true) then
+if (uses and string.find(uses, 's', 1, true)) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
 local codes
 local SCHEDULE = P .. 'schedule'
 local RUNNING = P .. 'running'
 local DEAD = P .. 'dead'
-local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, '[lu]'), nil
+local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), (uses and string.find(uses, '[lu]')), nil
 if beside then
   local high, low, parked = SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked'
-  others = not string.find(uses, 'l', 1, true) and { parked }
-    or string.find(uses, 'u', 1, true) and { high, low, parked } or { high, low }
+  others = not (uses and string.find(uses, 'l', 1, true)) and { parked }
+    or (uses and string.find(uses, 'u', 1, true)) and { high, low, parked } or { high, low }
 end
 if sets > 0 or beside then
   local ids, set, code = {}, SCHEDULE, (-1)
@@ -314,7 +314,7 @@ if sets > 0 or beside then
   end
 end
 local JOBS = P .. 'jobs'
-if codes and uses and string.find(uses, 'x', 1, true) then
+if codes and (uses and string.find(uses, 'x', 1, true)) then
   local waits = {} -- also for its later mentions, though a job that was parked may be late by then
   local WAKE = P .. 'wake'
   local function open_writes()
@@ -362,11 +362,11 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   local function with_start_by(record, by)
     return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
   end
-  local function note_use(letter, on)
+  local function note_use(feature, on)
     local uses = call('HGET', META, 'uses') or ''
-    local others = string.gsub(uses, letter, '')
+    local others = string.gsub(uses, feature, '')
     if on and others == uses then
-      call('HSET', META, 'uses', uses .. letter)
+      call('HSET', META, 'uses', uses .. feature)
     elseif not on and others ~= uses then
       if others == '' then
         call('HDEL', META, 'uses')
@@ -499,7 +499,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     local expiring = call('EXISTS', EXPIRES) == 1
     local m = call('HMGET', META, 'uses', 'on_dead')
     local uses = m[1]
-    local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
+    local keyed, unparked = keys or (uses and string.find(uses, 'u', 1, true)), nil
     if set then
       call('ZREM', set, unpack(ids, from))
     end
@@ -555,9 +555,9 @@ if codes and uses and string.find(uses, 'x', 1, true) then
   end
   local function expire(ids, times)
     local uses = call('HGET', META, 'uses') or ''
-    local keyed = string.find(uses, 'u', 1, true)
+    local keyed = (uses and string.find(uses, 'u', 1, true))
     local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-    local places = string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }
+    local places = (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
     places[#places + 1] = keyed and P .. 'parked' or nil
     for _, set in ipairs(places) do
       over[set], keys[set] = {}, {}
@@ -703,12 +703,12 @@ if words[2] then -- how an earlier job of this id ended is no word on the new on
     call('DEL', P .. 'ended:' .. records[j])
   end
 end
-if uses and string.find(uses, 'k', 1, true) then
-  local function note_use(letter, on)
+if (uses and string.find(uses, 'k', 1, true)) then
+  local function note_use(feature, on)
     local uses = call('HGET', META, 'uses') or ''
-    local others = string.gsub(uses, letter, '')
+    local others = string.gsub(uses, feature, '')
     if on and others == uses then
-      call('HSET', META, 'uses', uses .. letter)
+      call('HSET', META, 'uses', uses .. feature)
     elseif not on and others ~= uses then
       if others == '' then
         call('HDEL', META, 'uses')
@@ -762,11 +762,11 @@ end
 if new > 0 then
   call('HINCRBY', META, 'enqueued', new == 1 and '1' or new)
   if big then
-    local function note_use(letter, on)
+    local function note_use(feature, on)
       local uses = call('HGET', META, 'uses') or ''
-      local others = string.gsub(uses, letter, '')
+      local others = string.gsub(uses, feature, '')
       if on and others == uses then
-        call('HSET', META, 'uses', uses .. letter)
+        call('HSET', META, 'uses', uses .. feature)
       elseif not on and others ~= uses then
         if others == '' then
           call('HDEL', META, 'uses')
@@ -784,7 +784,7 @@ elseif now > high + 100 and new > 0 then
   call('HSET', META, 'high', stamp)
 end
 
-if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
+if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_wake and next_wake <= now then
   local WAKE = P .. 'wake'
   local function open_writes()
     call('ZREM', WAKE, '')
@@ -828,7 +828,7 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
   end
   local function first_due(uses)
     local first
-    for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
+    for _, set in ipairs((uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }) do
       local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
       first = score and (not first or score < first) and score or first
     end
@@ -869,11 +869,11 @@ if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wa
   end
   local function next_claim(m, earliest)
     local at = next_taking(m, earliest)
-    if string.find(m.uses, 'x', 1, true) then
+    if (m.uses and string.find(m.uses, 'x', 1, true)) then
       local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
       at = by and at and math.min(at, by) or by or at
     end
-    if not m.paused and string.find(m.uses, 'c', 1, true) then
+    if not m.paused and (m.uses and string.find(m.uses, 'c', 1, true)) then
       local tick = next_tick()
       at = tick and math.min(at or tick, tick) or at
     end

@@ -28,7 +28,7 @@ local now = stamp + 0
 call('EXISTS', P, P .. '/')
 local META = P .. 'meta'
 local uses = call('HGET', META, 'uses')
-if uses and string.find(uses, 's', 1, true) then
+if (uses and string.find(uses, 's', 1, true)) then
   return { err = 'SHARDED holdfast: ' .. (call('HGET', META, 'shards') or '') }
 end
 local function end_of(id, accepted)
@@ -70,7 +70,7 @@ local function place_of(id, uses)
   if name then
     return name, score, 0, set
   end
-  local kept = uses and string.find(uses, 'k', 1, true) and call('ZSCORE', KEPT, id)
+  local kept = (uses and string.find(uses, 'k', 1, true)) and call('ZSCORE', KEPT, id)
   if kept and kept + 0 > now then
     return 'done', call('ZSCORE', DONE, id) or 0, floor(kept)
   end

@@ -90,10 +90,10 @@ local function replace(e, set, key, job)
   call('ZREM', EXPIRES, e.id)
   if by then
     call('ZADD', EXPIRES, by, e.id)
-    note_use('x', true)
+    note_use(EXPIRY, true)
   end
   if home ~= SCHEDULE then
-    note_use('l', true)
+    note_use(LEVELS, true)
   end
   if home ~= set then
     call('ZREM', set, e.id)
@@ -171,9 +171,9 @@ local function take_again(id, key, head)
     call('ZREM', WINDOWS, key)
   else
     call('HSET', UNIQUE, key, text_of({ id = id, keeps = keeps_of(head), window = 0, first = 0 }))
-    note_use('u', true)
+    note_use(UNIQUE_KEYS, true)
     if keeps_of(head) == 's' then
-      note_use('f', true)
+      note_use(FREED_AT_START, true)
     end
   end
   return true

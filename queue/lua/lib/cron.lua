@@ -157,8 +157,8 @@ local function accept(records, times)
   end
   --- @step "steps/put_jobs.lua"
   call('HINCRBY', META, 'enqueued', upto)
-  if big and not (uses and string.find(uses, 'b', 1, true)) then
-    note_use('b', true)
+  if big and not has(uses, LARGE) then
+    note_use(LARGE, true)
   end
   if now > high + HIGH_MS then
     call('HSET', META, 'high', stamp)
@@ -181,7 +181,7 @@ local function sweep_named()
     end
   end
   if #ended > 0 then
-    note_use('c', call('EXISTS', CRON, CRON_NAMED) > 0)
+    note_use(SCHEDULES, call('EXISTS', CRON, CRON_NAMED) > 0)
   end
 end
 

@@ -31,9 +31,9 @@ end
 -- {{id, set, record}, ...} of those that have to die, and the bytes of all records.
 local function expire(ids, times)
   local uses = call('HGET', META, 'uses') or ''
-  local keyed = string.find(uses, 'u', 1, true)
+  local keyed = has(uses, UNIQUE_KEYS)
   local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-  local places = string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }
+  local places = has(uses, LEVELS) and levels() or { SCHEDULE }
   places[#places + 1] = keyed and P .. 'parked' or nil
   for _, set in ipairs(places) do
     over[set], keys[set] = {}, {}
@@ -102,7 +102,7 @@ end
 -- Those whose time is over, as many as one script may. Returns whether there are more.
 local function expire_due(buried)
   local uses, gone, deaths, bytes = call('HGET', META, 'uses') or '', 0, 0, 0
-  local large, n = string.find(uses, 'b', 1, true), nil
+  local large, n = has(uses, LARGE), nil
   repeat
     local found = call('ZRANGEBYSCORE', EXPIRES, '-inf', stamp, 'WITHSCORES', 'LIMIT', '0', AT_ONCE)
     local ids, times = {}, {}

@@ -26,7 +26,7 @@ local function forget(ids)
     call('HINCRBY', RESULTS, '', -bytes)
     if call('EXISTS', DONE) == 0 then
       call('DEL', RESULTS)
-      note_use('k', false)
+      note_use(KEEPING, false)
     end
   end
   return #ids
@@ -63,7 +63,7 @@ local function keep_done(ids, until_ms, words)
   call('ZADD', KEPT, unpack(untils))
   call('HSET', RESULTS, unpack(lines))
   call('HINCRBY', RESULTS, '', bytes)
-  note_use('k', true)
+  note_use(KEEPING, true)
 end
 
 -- Forgets those whose time is over, and then the oldest beyond the bounds, after so many were added.

@@ -11,7 +11,7 @@ local function leave(how, ids, set, locks, keys)
   local expiring = call('EXISTS', EXPIRES) == 1
   local m = call('HMGET', META, 'uses', 'on_dead')
   local uses = m[1]
-  local keyed, unparked = keys or uses and string.find(uses, 'u', 1, true), nil
+  local keyed, unparked = keys or has(uses, UNIQUE_KEYS), nil
   --- @step "steps/leaving.lua"
   return m[2]
 end

@@ -1,6 +1,6 @@
 -- marks.lua - what is kept beside a job: marks, and the clients that wait for its end.
 
--- Whether a job of a queue has a mark: the letter `m` of `uses`.
+-- Whether a job of a queue has a mark.
 local function has_marks(prefix)
   return call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits', prefix .. 'progress',
     prefix .. 'checkpoint', prefix .. 'logs') > 0
@@ -102,7 +102,7 @@ local function note_wait(id, client, accepted, again)
     while not accepted and call('EXISTS', end_of(id, at)) == 1 do
       at = string.format('%.0f', at + 1)
     end
-    note_use('m', true)
+    note_use(MARKS, true)
   end
   if n < CLIENTS and (again or not string.find(clients .. ' ', ' ' .. client .. ' ', 1, true)) then
     call('HSET', WAITS, id, at .. clients .. ' ' .. client)

@@ -22,7 +22,7 @@ local function place_of(id, uses)
   if name then
     return name, score, 0, set
   end
-  local kept = uses and string.find(uses, 'k', 1, true) and call('ZSCORE', KEPT, id)
+  local kept = has(uses, KEEPING) and call('ZSCORE', KEPT, id)
   if kept and kept + 0 > now then
     return 'done', call('ZSCORE', DONE, id) or 0, floor(kept)
   end

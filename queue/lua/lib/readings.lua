@@ -70,7 +70,7 @@ local function read_clock(machine, boot, shown)
   local clock = tonumber(call('HGET', META, 'clock') or false)
   if not clock then
     call('DEL', key)
-    note_use('e', true)
+    note_use(CLOCK_READ, true)
     clock = 0
   end
   local found = call('HMGET', key, '#', machine)

@@ -97,7 +97,7 @@ local function count_crash(id, poison, who)
     return n .. ' times' .. story
   end
   call('HSET', CRASHES, id, n .. story)
-  note_use('m', true)
+  note_use(MARKS, true)
 end
 
 -- Of the first n ids, of which the first `over` were taken over, those that have run: {id, how many crashes,

@@ -46,7 +46,7 @@ local function expire_parked(id, record, head, earliest)
     by = string.format('%.0f', by)
     call('HSET', JOBS, id, with_start_by(string.gsub(record, '^{"start_by":%d+,', '{', 1), by))
     call('ZADD', EXPIRES, by, id)
-    note_use('x', true)
+    note_use(EXPIRY, true)
   end
 end
 
@@ -63,7 +63,7 @@ local function unpark(key, e, least)
   end
   local home, from = level_of(head.priority), math.max(now, least)
   if home ~= SCHEDULE then
-    note_use('l', true)
+    note_use(LEVELS, true)
   end
   call('ZREM', PARKED, id)
   call('ZREM', WINDOWS, key)

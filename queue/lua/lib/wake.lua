@@ -24,11 +24,11 @@ end
 -- The same of a claim that could do anything: jobs expire also while none can be taken.
 local function next_claim(m, earliest)
   local at = next_taking(m, earliest)
-  if string.find(m.uses, 'x', 1, true) then
+  if has(m.uses, EXPIRY) then
     local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
     at = by and at and math.min(at, by) or by or at
   end
-  if not m.paused and string.find(m.uses, 'c', 1, true) then
+  if not m.paused and has(m.uses, SCHEDULES) then
     local tick = next_tick()
     at = tick and math.min(at or tick, tick) or at
   end
@@ -63,7 +63,7 @@ end
 -- To the set of its level. A job that has not started yet expires when it would have; one that has, never
 -- does. `uses` of meta tells whether there is anything to look for.
 local function put_back(id, due, uses, started)
-  local record = uses and string.find(uses, '[lux]') and call('HGET', JOBS, id)
+  local record = has_any(uses, STAYS) and call('HGET', JOBS, id)
   local head = record and head_of(record) or {}
   local home = level_of(head.priority)
   call('ZADD', home, due, id)

@@ -18,7 +18,7 @@ end
 if new > 0 then
   call('HINCRBY', META, 'enqueued', new == 1 and '1' or new)
   if big then
-    note_use('b', true)
+    note_use(LARGE, true)
   end
 end
 if new == 0 and not conflicts then
@@ -29,7 +29,7 @@ end
 
 -- The wake rule. Where a limit counts, or a time has come that others may have used, it has to look;
 -- else the next claim is for the first of these jobs, unless a worker comes sooner anyway.
-if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
+if conflicts or has_any(uses, DELAYS) or soonest > now and next_wake and next_wake <= now then
   wake(read_meta())
 else
   local at, doubted = soonest, false

@@ -52,7 +52,7 @@ if marked then
       end
     end
   end
-  note_use('m', has_marks(P))
+  note_use(MARKS, has_marks(P))
 end
 if expiring then
   call('ZREM', EXPIRES, unpack(ids, from))

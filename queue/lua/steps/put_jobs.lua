@@ -19,8 +19,8 @@ if expiring then
   for i = 1, #ends, SLICE do
     call('ZADD', EXPIRES, unpack(ends, i, math.min(i + SLICE - 1, #ends)))
   end
-  if #ends > 0 and not (uses and string.find(uses, 'x', 1, true)) then
-    note_use('x', true)
+  if #ends > 0 and not has(uses, EXPIRY) then
+    note_use(EXPIRY, true)
   end
 end
 for i = 2 * first - 1, 2 * upto, SLICE do
@@ -45,7 +45,7 @@ if homes then
     end
     levelled = levelled or set ~= SCHEDULE
   end
-  if levelled and not (uses and string.find(uses, 'l', 1, true)) then
-    note_use('l', true)
+  if levelled and not has(uses, LEVELS) then
+    note_use(LEVELS, true)
   end
 end

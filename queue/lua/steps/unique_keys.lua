@@ -18,9 +18,9 @@ if plain then
 else
   --- @step "steps/unique_request.lua"
 end
-if not (uses and string.find(uses, 'u', 1, true)) then
-  note_use('u', true)
+if not has(uses, UNIQUE_KEYS) then
+  note_use(UNIQUE_KEYS, true)
 end
-if starting and not (uses and string.find(uses, 'f', 1, true)) then
-  note_use('f', true)
+if starting and not has(uses, FREED_AT_START) then
+  note_use(FREED_AT_START, true)
 end
