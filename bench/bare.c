@@ -174,7 +174,7 @@ static hf_err make_complete(hf_bare *bare, size_t n)
     return made(bare, r, n);
 }
 
-static hf_err make_claim(hf_bare *bare, size_t n, const char *flags)
+static hf_err make_claim(hf_bare *bare, size_t n, const char *baton)
 {
     static const char rules[] = "3 10000 15552000000";
     char max[24];
@@ -182,7 +182,7 @@ static hf_err make_claim(hf_bare *bare, size_t n, const char *flags)
     if (r->n == n)
         return HF_OK;
     (void)snprintf(max, sizeof max, "%zu", n);
-    const char *const args[] = {worker, "1", max, "10000", "0", "0", flags, max, rules};
+    const char *const args[] = {worker, "1", max, "10000", "0", "0", baton, max, rules};
     begin(bare, r, &hf_lua_queue_claim, HF_COUNT(args));
     for (size_t i = 0; i < HF_COUNT(args); i++)
         put_text(&r->text, args[i]);
@@ -365,7 +365,7 @@ static hf_err wait_for_baton(hf_bare *bare)
 
 hf_err hf_bare_pick_up(hf_bare *bare, uint64_t *picked_ns)
 {
-    hf_err err = make_claim(bare, 1, "b");
+    hf_err err = make_claim(bare, 1, "doubted");
     while (err == HF_OK) {
         err = wait_for_baton(bare);
         if (err == HF_OK)

@@ -37,28 +37,21 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
                    hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char flags[3], rules[NUMBERS_SIZE];
-    size_t n = 0;
+    char rules[NUMBERS_SIZE];
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
     if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
         return HF_NOMEM;
-    if (args->doubted)
-        flags[n++] = 'b';
-    if (args->due)
-        flags[n++] = 't';
-    if (args->forgive)
-        flags[n++] = 'f';
     hf_args_text(&a, args->worker);
     hf_args_int(&a, (int64_t)args->number);
     hf_args_int(&a, args->max);
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
     hf_args_int(&a, args->alive_ms);
-    hf_args_bytes(&a, (hf_bytes){flags, n});
+    hf_args_text(&a, args->doubted ? "doubted" : args->due ? "due" : "");
     hf_args_int(&a, args->slots != 0 ? args->slots : args->max);
+    int64_t poison = args->forgive ? 0 : args->poison;
     hf_args_bytes(
-        &a,
-        numbers(rules, (int64_t[]){args->poison, args->dead_max, args->dead_age_ms}, 3));
+        &a, numbers(rules, (int64_t[]){poison, args->dead_max, args->dead_age_ms}, 3));
     return hf_queue_send(client, queue, &hf_lua_queue_claim, &a, 0, cb, arg);
 }
 
@@ -154,9 +147,9 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
 static void add_note(hf_args *a, const hf_renew_note *note)
 {
     hf_args_int(a, (int64_t)note->place + 1);
-    hf_args_text(a, note->kind == HF_RENEW_PROGRESS     ? "p"
-                    : note->kind == HF_RENEW_CHECKPOINT ? "c"
-                                                        : "l");
+    hf_args_text(a, note->kind == HF_RENEW_PROGRESS     ? "progress"
+                    : note->kind == HF_RENEW_CHECKPOINT ? "checkpoint"
+                                                        : "log");
     hf_args_bytes(a, note->text);
 }
 

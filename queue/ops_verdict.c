@@ -92,12 +92,12 @@ static void add_error(hf_args *a, hf_bytes error, char **scratch)
 
 static const char *how_released(const hf_verdict_item *item)
 {
-    return item->cancels     ? "c"
-           : item->neighbour ? "n"
-           : item->waits     ? "w"
-           : item->later     ? "s"
-           : item->started   ? "1"
-                             : "0";
+    return item->cancels     ? "cancelled"
+           : item->neighbour ? "neighbour"
+           : item->waits     ? "down"
+           : item->later     ? "later"
+           : item->started   ? "started"
+                             : "unstarted";
 }
 
 static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
@@ -149,7 +149,7 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     size_t runs = op == HF_OP_COMPLETE ? count_runs(items, n) : 0;
     size_t keys = op == HF_OP_COMPLETE && any_unique(items, n) ? n : 0;
     (void)snprintf(resent, sizeof resent, "%zu%s", count_resent(items, n),
-                   keys != 0 ? "u" : "");
+                   keys != 0 ? " keys" : "");
     if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n + keys,
                       form->fixed + 2 * n))
         goto done;

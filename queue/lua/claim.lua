@@ -7,12 +7,11 @@
 --  ARGV[4]   lease       ms
 --  ARGV[5]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[6]   alive       ms for which the worker counts as alive; 0: no change
---  ARGV[7]   flags       letters: b (in doubt, after a reconnect: the next wake-up is doubted), t (its
---            baton's time has come: a next wake-up that has come is doubted, too; a later one is
---            another worker's), f (forgive: count no crash)
+--  ARGV[7]   baton       `doubted` (after a reconnect: the next wake-up is doubted), `due` (the time of its
+--            baton has come: a next wake-up that has come is doubted, a later one is another worker's), or ''
 --  ARGV[8]   slots       how many can start at once: of a queue with a limit no more are taken
---  ARGV[9]   rules       `poison dead_max dead_age`: crashes of its holders until a job is dead; the
---            bounds of `dead`, jobs and ms
+--  ARGV[9]   rules       `poison dead_max dead_age`: crashes of its holders until a job is dead, 0: count
+--            none; the bounds of `dead`, jobs and ms
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it; {more, ticks} if ticks
@@ -25,7 +24,7 @@ if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
 -- 1. Read the queue, and make the token of this claim.
-local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[7]
+local worker, max, lease, baton = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[7]
 local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high', 'clock')
 local ended = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] == '0' -- a lease is over
 local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta[4] + 0 or 0
@@ -44,20 +43,19 @@ local token, clock = worker .. ':' .. fence, meta[5]
 -- The jobs; `due` of all of them, or `dues` of each. m: the limits of the queue; nil: there are none.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
 local come = next_wake and next_wake <= now -- the time of the baton that was put last
-local doubted = flags == 't' and come or flags == 'b'
+local doubted = baton == 'due' and come or baton == 'doubted'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
 local paused, wait, ticks = false, 10, nil -- wait: ms until a claim that came to nothing may be repeated
 
 -- 2. Look closer where a limit, a lease that is over, a job that expires or a clock that was set back may count.
 -- Jobs of dead holders come first, and the limits leave so many places for others.
-if has_any(uses, CLOSER) or late or ended or #flags > 1 or now < high then
+if has_any(uses, CLOSER) or late or ended or now < high then
   --- @step "steps/sharded.lua"
   if has_any(uses, UNKNOWN) then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   m = read_meta()
   paused = m.paused
-  doubted = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
   if late then
     buried = {}
@@ -68,8 +66,7 @@ if has_any(uses, CLOSER) or late or ended or #flags > 1 or now < high then
     n, bytes = take_over({
       worker = worker, token = token, max = max, lease = lease, lease_end = lease_end,
       poison = string.match(ARGV[9], '^%d+') + 0,
-      forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
-      buried = buried, expires = expires,
+      taken = taken, records = records, dues = dues, buried = buried, expires = expires,
     })
     over = n
   end

@@ -3,7 +3,7 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer; a letter `u` behind it: a
+--  ARGV[3]   resent      the first so many were sent before, without an answer; ` keys` behind it: a
 --            job has a unique key
 --  ARGV[4]   fences      how many there are
 --  ARGV[5..] fence, jobs for each of them: so many have it; then the id of each job, in this order,
@@ -16,7 +16,7 @@ if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
 end
 local args, worker, from, locks, keyed = ARGV, ARGV[1], 5 + 2 * ARGV[4], {}, nil -- where the ids begin
 local n, resent = #args - from + 1, ARGV[3]
-if resent ~= '0' and string.find(resent, 'u', 1, true) then
+if resent ~= '0' and string.find(resent, ' keys', 1, true) then
   n, resent = n / 2, string.match(resent, '^%d+')
   args, keyed = { unpack(args, 1, from + n - 1) }, { unpack(args, from + n) }
 end

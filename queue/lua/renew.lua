@@ -9,7 +9,8 @@
 --  ARGV[4]   alive       ms for which the worker counts as alive; 0: no change
 --  ARGV[5]   told        how many of the last arguments say something of a run, in threes
 --  ARGV[6..] id, fence for each job, at most 1000; then, for what is told: the place of the job, from 1
---            on; p (`percent note`), c (`number checkpoint`) or l (`attempt from lines`); the text
+--            on; `progress`, `checkpoint` or `log`; the text: `percent note`, `number checkpoint` or
+--            `attempt from lines`
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
 --- @step "steps/guard.lua"

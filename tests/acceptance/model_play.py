@@ -351,11 +351,11 @@ class Play(SchedulePlay):
             worker.unanswered = None
         worker.number += 1
         most = most or self.random.choice((1, 2, 3, 10, 100))
-        flags = self.random.choice(("", "", "", "t", "b", "f"))
+        baton = self.random.choice(("", "", "", "due", "doubted"))
         dead_max, dead_age = self.bounds()
         answer = self.send("claim", worker.name, worker.number, most, worker.lease, self.not_after(),
-                           worker.lease + 15000, flags, self.random.choice((most, 1, 3, 100)),
-                           f"{self.poison} {dead_max} {dead_age}")
+                           worker.lease + 15000, baton, self.random.choice((most, 1, 3, 100)),
+                           f"{0 if self.chance(0.1) else self.poison} {dead_max} {dead_age}")
         if self.chance(0.05) if lost is None else lost:
             worker.unanswered = worker.number
         elif answer[0] == OK:
@@ -390,7 +390,7 @@ class Play(SchedulePlay):
         words = [word for fence, runs in by_fence.items() for word in (fence, len(runs))]
         runs = [run for runs in by_fence.values() for run in runs]
         keys = [run.key or "" for run in runs] if any(run.key for run in runs) else []
-        return self.send("complete", worker.name, self.not_after(), "0u" if keys else 0, len(by_fence), *words,
+        return self.send("complete", worker.name, self.not_after(), "0 keys" if keys else 0, len(by_fence), *words,
                          *(run.id for run in runs), *keys)
 
     def keep(self, worker, runs):
@@ -411,10 +411,10 @@ class Play(SchedulePlay):
     def release(self, worker, runs):
         words = []
         for run in runs:
-            how = self.random.choice("0011scnw")
+            how = self.random.choice(("unstarted", "unstarted", "started", "started", "later", "cancelled", "neighbour", "down"))
             error = self.error() if self.chance(0.3) else ""
-            due = self.delay() if how in "sw" or error and how != "n" else int(run.due)
-            words += [run.id, run.fence, due, how, error if how != "c" else ""]
+            due = self.delay() if how in ("later", "down") or error and how != "neighbour" else int(run.due)
+            words += [run.id, run.fence, due, how, error if how != "cancelled" else ""]
         return self.send("release", worker.name, self.not_after(), 0, *words)
 
     def bury(self, worker, runs):
@@ -459,12 +459,12 @@ class Play(SchedulePlay):
         words = []
         for place, run in enumerate(runs, 1):
             if self.chance(0.4):
-                words += [place, "p", f"{self.random.randint(0, 100)} {self.error()}"]
+                words += [place, "progress", f"{self.random.randint(0, 100)} {self.error()}"]
             if self.chance(0.4):
                 text = self.random.choice(("", "step 1", "step 2", f"step {self.payloads}"))
-                words += [place, "c", f"{self.random.randint(1, 9)} {text}"]
+                words += [place, "checkpoint", f"{self.random.randint(1, 9)} {text}"]
             if self.chance(0.4):
-                words += [place, "l", self.lines(run)]
+                words += [place, "log", self.lines(run)]
         return words
 
     def lines(self, run):
@@ -484,8 +484,8 @@ class Play(SchedulePlay):
             run = next(iter(worker.runs.values()), None)
             if not run:
                 break
-            self.renew_runs(worker, [run], [1, "l", self.lines(run)])
-            self.send("release", worker.name, 0, 0, run.id, run.fence, 1, "1", "")
+            self.renew_runs(worker, [run], [1, "log", self.lines(run)])
+            self.send("release", worker.name, 0, 0, run.id, run.fence, 1, "started", "")
             worker.runs.pop(run.id, None)
             self.claim(worker, 1, lost=False)
             if run.id in worker.runs:

@@ -647,7 +647,7 @@ class Queue:
     # ---- claiming ----
 
     def claim(self, args):
-        worker, number, most, lease, not_after, alive, flags, slots, rules = args
+        worker, number, most, lease, not_after, alive, _, slots, rules = args
         if self.late(not_after):
             return [LATE, self.now]
         most = int(most)
@@ -658,7 +658,7 @@ class Queue:
         if not self.paused:
             most = 0 if self.expired() else most  # what followed one of them: it comes back at once
             for job in self.leases.over()[:min(most, 200)]:
-                if self.take_over(job, "f" in flags, poison, buried):
+                if self.take_over(job, poison, buried):
                     taken.append((job, self.now))
             over = len(taken)
             most = over if self.expired() else most
@@ -696,15 +696,15 @@ class Queue:
             return [Dues([due for _, due in taken]), *map(list, zip(*words))]
         return [Dues([due for _, due in taken]), *(word for pair in words for word in pair)]
 
-    def take_over(self, job, forgive, poison, buried):
+    def take_over(self, job, poison, buried):
         """The job of a dead holder: whether the claim gets it."""
         if job.cancel:
             self.leave(job, "cancelled")
             return False
-        if not forgive:
+        if poison:
             self.counters["crashed"] += 1
             job.crashes = Checkpoint.crash(job)
-        if forgive or job.crashes < poison:
+        if not poison or job.crashes < poison:
             Expiry.started(job)  # it may have
             job.progress = None
             return True
@@ -751,9 +751,9 @@ class Queue:
             id, fence = jobs[2 * int(place) - 2:2 * int(place)]
             if codes[int(place) - 1] != LOST:
                 first, _, rest = text.partition(" ")
-                if what == "p":
+                if what == "progress":
                     self.jobs[id].progress = f"{fence} {text}"
-                elif what == "c":
+                elif what == "checkpoint":
                     Checkpoint.tell(self.jobs[id], fence, int(first), rest)
                 else:
                     start, _, lines = rest.partition(" ")
@@ -774,7 +774,7 @@ class Queue:
                 codes.append(OK)
                 continue
             codes.append(LOST if job else GONE)
-            if k // step >= int(resent.rstrip("u")):
+            if k // step >= int(resent.split()[0]):
                 self.counters["lost"] += 1
             elif codes[-1] == LOST:
                 self.counters["unsure"] += 1
@@ -841,17 +841,17 @@ class Queue:
         for job, (_, fence, due, how, error) in held:
             if self.cancelled(job, fence):
                 continue
-            if how not in "0w":
+            if how not in ("unstarted", "down"):
                 Expiry.started(job)
-            if how == "c":
+            if how == "cancelled":
                 self.leave(job, "cancelled")
-            elif how == "n":  # ended because of another one
+            elif how == "neighbour":  # ended because of another one
                 job.head.update({"error": error} if error else {}, alone=min(3, job.head.get("alone", 0) + 1))
                 self.wait_again(job, min(int(due), self.now))
-            elif how == "w":
+            elif how == "down":
                 job.head.update({"error": error} if error else {})
                 self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
-            elif how == "s":
+            elif how == "later":
                 job.head.pop("refused", None)  # a handler had it
                 job.head.pop("alone", None)
                 if error:
@@ -863,7 +863,7 @@ class Queue:
                 self.wait_again(job, self.now + max(0, min(DELAY_MAX, int(due))))
             else:
                 self.wait_again(job, min(int(due), self.now))
-        self.limits.give_back(self.now, sum(words[3] in "0w" for _, words in held))
+        self.limits.give_back(self.now, sum(words[3] in ("unstarted", "down") for _, words in held))
         return self.verdict(codes)
 
     def crash(self, args):

@@ -39,10 +39,10 @@ class Scripts:
         return self.run("enqueue_with", self.producer, number or self.numbers, 0, 86400000, 0, *words,
                         *(["C"] if checked else []))
 
-    def claim(self, worker, most, lease, flags="f"):
+    def claim(self, worker, most, lease, baton=""):
         self.claims += 1
-        answer = self.run("claim", worker, self.claims, most, lease, 0, 60000, flags, most,
-                          "100 10000 15552000000")
+        answer = self.run("claim", worker, self.claims, most, lease, 0, 60000, baton, most,
+                          "0 10000 15552000000")
         now, fence, pairs = answer[1], answer[2], answer[8:]
         if len(pairs) == 2 and isinstance(pairs[0], list):
             pairs = [word for pair in zip(*pairs) for word in pair]
@@ -52,14 +52,14 @@ class Scripts:
         """jobs: (id, fence, key or None), ...; neighbours may share a fence."""
         fences = [word for job in jobs for word in (job[1], 1)]
         keys = [job[2] or "" for job in jobs] if any(job[2] for job in jobs) else []
-        return self.run("complete", worker, 0, "0u" if keys else 0, len(jobs), *fences,
+        return self.run("complete", worker, 0, "0 keys" if keys else 0, len(jobs), *fences,
                         *(job[0] for job in jobs), *keys)
 
     def retry(self, worker, job_id, fence, delay):
         return self.run("retry", worker, 0, 0, job_id, fence, delay, "failed", 5, 0)
 
     def release(self, worker, job_id, fence, due, text=""):
-        return self.run("release", worker, 0, 0, job_id, fence, due, 1, text)
+        return self.run("release", worker, 0, 0, job_id, fence, due, "started", text)
 
     def bury(self, worker, job_id, fence, most=10000):
         return self.run("bury", worker, 0, 0, most, 15552000000, job_id, fence, 1, "attempts", "failed", 5)

@@ -162,15 +162,16 @@ typedef struct form {
 
 static const form forms[] = {
     {&hf_lua_queue_retry, {"w", "0", "#0", "one", "<fence>", "#0", "no", "#1", "1"}},
-    {&hf_lua_queue_release, {"w", "0", "#0", "one", "<fence>", "#0", "0", "no"}},
-    {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", "0", ""}},
+    {&hf_lua_queue_release, {"w", "0", "#0", "one", "<fence>", "#0", "unstarted", "no"}},
+    {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", "unstarted", ""}},
     {&hf_lua_queue_bury,
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "1", "handler", "no", "#1"}},
     {&hf_lua_queue_keep,
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "#60000", "{}"}},
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},
     {&hf_lua_queue_limits, {"0", "#1", "#2", "#3", ""}},
-    {&hf_lua_queue_claim, {"w", "2", "1", "#1000", "0", "0", "b", "1", "3 10 1000"}},
+    {&hf_lua_queue_claim,
+     {"w", "2", "1", "#1000", "0", "0", "doubted", "1", "3 10 1000"}},
     {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "0", "one", "<fence>"}},
 };
 

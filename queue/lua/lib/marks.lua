@@ -76,7 +76,7 @@ local function tell_log(id, fence, text)
   call('HSET', LOGS, id, runs == '' and fence or runs .. ' ' .. fence)
 end
 
-local tell = { p = tell_progress, c = tell_checkpoint, l = tell_log }
+local tell = { progress = tell_progress, checkpoint = tell_checkpoint, log = tell_log }
 
 -- The end of one job of an id, for the clients that wait for it.
 --

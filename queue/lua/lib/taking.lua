@@ -46,7 +46,7 @@ local function take_over(c)
       local dead = not record
       if dead then
         put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
-      elseif not c.forgive then
+      elseif c.poison > 0 then
         crashed, dead = crashed + 1, crash(id, record, c.worker, c.poison, c.buried)
       end
       if not dead and c.expires and string.find(record, '^[^\n]*"start_by":') then
