@@ -34,23 +34,18 @@ hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
                           hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char flags[4] = "-";
-    size_t n = 0;
+    char flags[sizeof " wait reentrant cell"];
     if (!hf_args_init(&a, ACQUIRE_FIXED + lock->n_names, ACQUIRE_FIXED))
         return HF_NOMEM;
-    if (args->wait)
-        flags[n++] = 'w';
-    if (args->reentrant)
-        flags[n++] = 'r';
-    if (lock->simple)
-        flags[n++] = 'c';
+    (void)snprintf(flags, sizeof flags, "%s%s%s", args->wait ? " wait" : "",
+                   args->reentrant ? " reentrant" : "", lock->simple ? " cell" : "");
     hf_args_text(&a, lock->owner);
     hf_args_text(&a, lock->hold);
     hf_args_text(&a, args->client);
     hf_args_bytes(&a, (hf_bytes){&args->mode, 1});
     hf_args_int(&a, args->permits);
     hf_args_int(&a, args->limit);
-    hf_args_text(&a, flags);
+    hf_args_text(&a, flags[0] == '\0' ? "-" : flags + 1);
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
     hf_args_text(&a, args->asker.machine);
@@ -89,27 +84,31 @@ hf_err hf_op_acquired_read(const hf_answer *answer, hf_acquired *out)
 
 /* ---- renew ---- */
 
-static const char *form_of(const hf_lock_renewal *item)
+typedef enum form { FORM_LINE, FORM_ONLY, FORM_WAITS, FORM_READ, FORM_CELL } form;
+
+static const char *const form_words[] = {"line", "only", "waits", "read", "cell"};
+
+static form form_of(const hf_lock_renewal *item)
 {
     if (item->simple)
-        return "c";
+        return FORM_CELL;
     if (item->waits)
-        return "w";
+        return FORM_WAITS;
     if (item->shown[0] != '\0')
-        return "r";
-    return item->hold == NULL ? "o" : "l";
+        return FORM_READ;
+    return item->hold == NULL ? FORM_ONLY : FORM_LINE;
 }
 
 /* Whether each of a form shows what was read. */
-static bool shows_reading(const char *form)
+static bool shows_reading(form of)
 {
-    return form[0] == 'w' || form[0] == 'r';
+    return of == FORM_WAITS || of == FORM_READ;
 }
 
 /* How many arguments each of a form has. */
-static size_t args_of(const char *form)
+static size_t args_of(form of)
 {
-    return form[0] == 'o' ? 2 : shows_reading(form) ? RENEW_EACH_MAX : 3;
+    return of == FORM_ONLY ? 2 : shows_reading(of) ? RENEW_EACH_MAX : 3;
 }
 
 /* How many of them have the form and the lease of the first. */
@@ -117,7 +116,7 @@ static size_t run_of(const hf_lock_renewal *items, size_t n)
 {
     size_t run = 1;
     while (run < n && items[run].lease_ms == items[0].lease_ms &&
-           form_of(&items[run])[0] == form_of(&items[0])[0])
+           form_of(&items[run]) == form_of(&items[0]))
         run++;
     return run;
 }
@@ -125,11 +124,11 @@ static size_t run_of(const hf_lock_renewal *items, size_t n)
 static void put_run(hf_args *a, const hf_lock_renewal *items, size_t run)
 {
     hf_args_int(a, (int64_t)run);
-    hf_args_text(a, form_of(&items[0]));
+    hf_args_text(a, form_words[form_of(&items[0])]);
     hf_args_int(a, items[0].lease_ms);
     for (size_t i = 0; i < run; i++) {
         hf_args_text(a, items[i].owner);
-        if (form_of(&items[i])[0] != 'o')
+        if (form_of(&items[i]) != FORM_ONLY)
             hf_args_text(a, items[i].hold);
         hf_args_text(a, items[i].name);
         if (shows_reading(form_of(&items[i])))
@@ -203,7 +202,7 @@ hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock,
         return HF_NOMEM;
     hf_args_text(&a, lock->owner);
     hf_args_text(&a, lock->hold);
-    hf_args_text(&a, lock->simple ? "c" : args->downgrade ? "d" : "-");
+    hf_args_text(&a, lock->simple ? "cell" : args->downgrade ? "downgrade" : "-");
     hf_args_int(&a, args->not_after);
     hf_args_text(&a, args->machine);
     hf_args_text(&a, args->shown);

@@ -7,7 +7,7 @@
 --  ARGV[4]   mode        x alone, s shared, p with permits
 --  ARGV[5]   permits     with p: how many, else 1
 --  ARGV[6]   limit       with p: of how many, else 0
---  ARGV[7]   flags       letters: w (wait), r (reentrant), c (a cell; with one name, mode x)
+--  ARGV[7]   flags       words: wait, reentrant, cell (a cell; with one name, mode x); `-`: none
 --  ARGV[8]   lease       ms, at least 1
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[10]  machine     the client's, at most 96 bytes
@@ -28,8 +28,8 @@
 local LIMIT, HOLDS, FIRST, LOOK = -12, 256, 13, 100
 local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
 local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
-local flag = function(letter)
-  return string.find(ARGV[7], letter, 1, true) ~= nil
+local flag = function(word)
+  return string.find(ARGV[7], word, 1, true) ~= nil
 end
 if came_late(ARGV[9]) or lease < 1 then
   return { LATE, now }
@@ -38,7 +38,7 @@ end
 -- The usual case: the line is empty, and none of its keys exists. Nil: it is not so, or not asked for.
 local function take_free(n)
   local x, e = P .. 'x:' .. n, P .. 'e:' .. n
-  if ARGV[FIRST + 1] or mode == 'p' or flag('c') or
+  if ARGV[FIRST + 1] or mode == 'p' or flag('cell') or
     call('EXISTS', x, e, P .. 'q:' .. n, P .. 'cell:' .. n) > 0 then
     return nil
   end
@@ -127,7 +127,7 @@ for i = FIRST, #ARGV do
   heed(line(ARGV[i]), ARGV[10], ARGV[11], ARGV[12])
 end
 call('GET', P .. 'fence') -- one that is no string is refused before anything is written
-if flag('c') then
+if flag('cell') then
   return take_cell(line(ARGV[FIRST]))
 end
 
@@ -149,7 +149,7 @@ for i = FIRST, #ARGV do
       known = known + 1
     elseif seems_over(l, start_of(e, score), e.lease) then
       return taken(l)
-    elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
+    elseif not flag('reentrant') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
       not e.granted and e.mode ~= mode or mode == 'p' and permits > e.permits then
       return { DEADLOCK, now, l.name }
     elseif #e.holds >= HOLDS then
@@ -178,7 +178,7 @@ for _, n in ipairs(names) do
     blocked = l
   end
 end
-if blocked and not flag('w') then
+if blocked and not flag('wait') then
   return taken(blocked)
 end
 

@@ -3,7 +3,7 @@
 --  KEYS[1]   prefix      hf:lock:{tag}:
 --  ARGV[1]   owner
 --  ARGV[2]   hold        of the acquisition that ends
---  ARGV[3]   flags       letters: c (a cell), d (downgrade: this hold is shared from now on)
+--  ARGV[3]   how         `cell`, `downgrade` (this hold is shared from now on), or `-`
 --  ARGV[4]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[5]   machine     the client's
 --  ARGV[6]   shown       what it has read last (acquire), or ''; it stays as evidence
@@ -18,8 +18,7 @@ local owner, hold = ARGV[1], ARGV[2]
 if came_late(ARGV[4]) then
   return { LATE, now }
 end
-local cell = string.find(ARGV[3], 'c', 1, true) ~= nil
-local downgrade = string.find(ARGV[3], 'd', 1, true) ~= nil
+local cell, downgrade = ARGV[3] == 'cell', ARGV[3] == 'downgrade'
 local reply = { OK, now }
 
 -- The usual case: the only line contains only its owner, with this one hold.

@@ -5,10 +5,11 @@
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[2]   machine     the client's
 --  ARGV[3]   boot        ms on that machine's boot clock, before it was sent
---  ARGV[4..] for some that follow each other: how many, form (l line, o line, by an owner that has this
---            hold only, w line in which it waits, r line that was read while it was held, c cell),
---            lease (ms, at least 1; 1: nothing is moved); and owner, hold (not with o), name of each;
---            with w and r also what was read last (acquire). Then for others. At most 2048
+--  ARGV[4..] for some that follow each other: how many, form (`line`; `only`, a line, by an owner
+--            that has this hold only; `waits`, a line in which it waits; `read`, a line that was read while
+--            it was held; `cell`), lease (ms, at least 1; 1: nothing is moved); and owner, hold (without
+--            `only`), name of each; with `waits` and `read` also what was read last (acquire). Then for
+--            others. At most 2048
 --  returns   {OK, now, n, place, code, fence, after, clock, ...} | {LATE, now}. n: as many as were asked
 --            for; then five for each that waited, or is not simply held for its lease: place (from 0
 --            on), code, and more. OK: held, with its fence. CANCEL: the same, and its holders are asked
@@ -82,7 +83,7 @@ local function renew_entry(l, owner, hold, shown)
   elseif e.several and lease > 1 then
     local after = watch_holds(l, e)
     answer(e.revoked and CANCEL or OK, e.fence, after, read_clock({ l.name }))
-  elseif e.revoked or form == 'w' then
+  elseif e.revoked or form == 'waits' then
     answer(e.revoked and CANCEL or OK, e.fence)
   end
 end
@@ -96,7 +97,7 @@ local function renew_any(owner, hold, name, shown)
   end
   if lease < 1 then
     answer(LOST, '0')
-  elseif form == 'c' then
+  elseif form == 'cell' then
     renew_cell(line(name), owner)
   else
     renew_entry(line(name), owner, hold, shown)
@@ -127,12 +128,12 @@ local function renew_all()
       set_lease(args[at + 2])
       at = at + 3
     end
-    local alone = form == 'o'
+    local alone = form == 'only'
     local owner, hold, name = args[at], not alone and args[at + 1], args[at + (alone and 1 or 2)]
-    local reads = form == 'w' or form == 'r'
+    local reads = form == 'waits' or form == 'read'
     local shown = reads and args[at + 3] or ''
     left, at = left - 1, at + (alone and 2 or reads and 4 or 3)
-    if form == 'c' or form == 'w' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
+    if form == 'cell' or form == 'waits' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
       renew_any(owner, hold, name, shown)
     end
   end
