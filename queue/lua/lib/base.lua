@@ -26,4 +26,4 @@ local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 
 local SLICE = 3000 -- arguments in one call; Lua's unpack ends near 8000
 
-local MAX_BYTES = 8 * 1024 * 1024 -- of records in a claim
+local MAX_BYTES = 8388608 -- of records in a claim

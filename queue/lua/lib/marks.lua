@@ -35,7 +35,7 @@ end
 
 -- `number bytes`; no bytes: none any more. A later checkpoint of the same run has a higher number:
 -- two connections may change their order. The digest of the one at the last crash stays
--- (lib/taking.lua).
+-- (lib/take_over.lua).
 local function tell_checkpoint(id, fence, text)
   local number, bytes = string.match(text, '^(%d+) (.*)$')
   local before = call('HGET', CHECKPOINTS, id) or ''

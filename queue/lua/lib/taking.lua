@@ -1,117 +1,114 @@
--- taking.lua - what a claim takes: jobs of dead holders, and jobs that are due.
+-- taking.lua - how a claim takes due jobs (lib/claiming.lua explains `c`).
 
--- The names of workers that have not been heard of for a lease, the last ones, other than this one and those that a
--- mark names already. One counts as alive for its lease and 15 s.
-local silent_workers -- read once
-
-local function gone_workers(worker, mark)
-  silent_workers = silent_workers or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
-  local names = {}
-  for i = 1, #silent_workers, 2 do
-    local id = silent_workers[i]
-    if #names == 3 then
-      break
-    elseif id ~= worker and not string.find(mark, id, 1, true) then
-      names[#names + 1] = id
-    end
-  end
-  return #names > 0 and concat(names, ' or ') or 'a worker'
-end
-
--- Whether its holder's death was the last crash, and the job is dead.
-local function crash(id, record, worker, poison, buried)
-  local fatal = count_crash(id, poison, function(story)
-    return gone_workers(worker, story) .. ', lease ended'
-  end)
-  if fatal then
-    put_away(buried, RUNNING, id, record, 'poison', 'its holder died ' .. fatal)
-  end
-  return fatal ~= nil
-end
-
--- The jobs whose lease was found to be over go to the claim `c`, or else where they belong. Returns how many it
--- took, and their bytes.
-local function take_over(c)
-  local n, bytes, crashed = 0, 0, 0
-  local over = call('ZRANGEBYSCORE', RUNNING, '0', '0', 'LIMIT', '0', math.min(c.max, 200))
-  open_writes()
-  for _, id in ipairs(over) do
-    if bytes > MAX_BYTES then
+-- Takes due jobs of the usual level, in order; again, if locks were held elsewhere.
+local function take_in_order(c)
+  for _ = 1, 10 do
+    local want = c.free - (c.n - c.over)
+    if want <= 0 or c.bytes > MAX_BYTES or c.more == false or not take_from(c, SCHEDULE, want) then
       break
     end
-    local record = call('HGET', JOBS, id)
-    if call('EXISTS', LOCK .. id) == 1 then
-      wait_for_lock(RUNNING, id, c.lease)
-    elseif not cancelled(id) then
-      local dead = not record
-      if dead then
-        put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
-      elseif c.poison > 0 then
-        crashed, dead = crashed + 1, crash(id, record, c.worker, c.poison, c.buried)
-      end
-      if not dead and c.expires and string.find(record, '^[^\n]*"start_by":') then
-        record = rewrite(record, function(head)
-          head.start_by = nil -- it may have started
-        end)
-        call('HSET', JOBS, id, record)
-      end
-      if not dead and call('SET', LOCK .. id, c.token, 'NX', 'PXAT', c.lease_end) then
-        run_over(id)
-        call('ZADD', RUNNING, c.lease_end, id)
-        n, bytes = n + 1, bytes + #record
-        c.taken[n], c.dues[n], c.records[n] = id, stamp, record
-      end
+  end
+end
+
+-- The same of all levels, as by_level() divides the places.
+local function take_by_level(c)
+  local plan, beyond = {}, nil
+  for _ = 1, 10 do
+    local want = c.free - (c.n - c.over)
+    if want <= 0 or c.bytes > MAX_BYTES or c.more == false then
+      break
+    elseif #plan == 0 then
+      plan, beyond, c.turn = by_level(want, c.turn or (call('HGET', META, 'turn') or 0) + 0)
+    end
+    local set, k = unpack(table.remove(plan, 1) or { SCHEDULE, 0 })
+    local some = take_from(c, set, k)
+    c.more = c.more or beyond or #plan > 0
+    if not some then
+      break
     end
   end
-  count('crashed', crashed)
-  return n, bytes
 end
 
--- The number of crashes of a job, and their text.
-local function crashes_of(id)
-  local n, story = string.match(call('HGET', CRASHES, id) or '', '^(%d*)(.*)$')
-  return tonumber(n) or 0, story
-end
-
--- Whether its checkpoint is another one than at its last crash, whose digest it has.
-local function advanced(id)
-  local head, digest, bytes = string.match(call('HGET', CHECKPOINTS, id) or '', '^(%d+ %d+) (%S+) (.*)$')
-  local present = bytes and redis.sha1hex(bytes)
-  if not bytes or present == digest then
+-- Takes the first due jobs of a set, at most so many. False: there are none.
+local function take_from(c, set, want)
+  local ids = call('ZRANGEBYSCORE', set, '-inf', stamp, 'LIMIT', '0', want + 1)
+  local k = math.min(#ids, want)
+  c.more = #ids > want
+  if has(c.uses, LARGE) then -- no more than there is room for
+    local fit = that_fit(ids, k, MAX_BYTES - c.bytes, c.n == 0)
+    if fit < k then
+      k, c.more, c.bytes = fit, true, MAX_BYTES + 1 -- no further round
+    end
+  end
+  if k == 0 then
     return false
   end
-  call('HSET', CHECKPOINTS, id, concat({ head, present, bytes }, ' '))
+  local found = call('HMGET', JOBS, unpack(ids, 1, k))
+  local at, each = take_out(set, ids, k)
+  local odd = lock_each(c, set, ids, found, k)
+  add_taken(c, ids, found, k, at, each, odd)
   return true
 end
 
--- One crash more for this id. `who` tells who died and how, with the text of earlier ones. nil: it is counted; else
--- it was the last one: how many times, who and when. A job that makes progress is not poison: its crash counts as
--- the first.
-local function count_crash(id, poison, who)
-  local n, story = crashes_of(id)
-  if advanced(id) then
-    n, story = 0, ''
+-- Takes the first k of a set out of it. Returns when they all were due, or also when each was.
+local function take_out(set, ids, k)
+  if k == 1 then
+    return call('ZPOPMIN', set)[2]
   end
-  n, story = n + 1, concat({ story, '; ', who(story), ' ', date_of(now) })
-  if n >= poison then
-    return n .. ' times' .. story
+  local at, each = call('ZSCORE', set, ids[1]), nil -- mostly that of them all
+  local together = call('ZCOUNT', set, at, at)
+  if together < k then
+    each = dues_of(set, ids, k, at, together)
   end
-  call('HSET', CRASHES, id, n .. story)
-  note_use(MARKS, true)
+  call('ZREMRANGEBYRANK', set, '0', k - 1)
+  return at, each
 end
 
--- Of the first n ids, of which the first `over` were taken over, those that have run: {id, how many crashes,
--- checkpoint, ...}; 0 if none has.
-local function crashes_of_all(ids, n, over)
-  local found, checkpoints = {}, call('HMGET', CHECKPOINTS, unpack(ids, 1, n))
-  for k, mark in ipairs(call('HMGET', CRASHES, unpack(ids, 1, n))) do
-    if mark or checkpoints[k] or k <= over then
-      local i = #found
-      found[i + 1], found[i + 2] = ids[k], tonumber(string.match(mark or '0', '^%d+')) or 0
-      found[i + 3] = string.match(checkpoints[k] or '', '^%d+ %d+ %S+ (.*)$') or ''
+-- Locks the first k. Returns the places of those that are locked elsewhere, or have no record; nil: there is none.
+local function lock_each(c, set, ids, found, k)
+  local token, lease_end, bytes, odd = c.token, c.lease_end, c.bytes, nil
+  for i = 1, k do
+    local record = found[i]
+    if record and call('SET', LOCK .. ids[i], token, 'NX', 'PXAT', lease_end) then
+      bytes = bytes + #record
+    else
+      odd, c.odd = odd or {}, c.odd or {}
+      odd[i], c.odd[#c.odd + 1] = true, { ids[i], record and set }
     end
   end
-  return #found > 0 and found or 0
+  c.bytes = bytes
+  return odd
+end
+
+-- Adds the first k, but for the odd ones, to those that are taken, and to `running`.
+local function add_taken(c, ids, found, k, at, each, odd)
+  local before, n = c.n, c.n
+  if n == 0 and not odd then
+    c.ids, c.records, c.dues, c.due, n = ids, found, each, at, k
+  else -- to those that are there already, or with gaps
+    c.dues = c.dues or {}
+    for i = 1, n do
+      c.dues[i] = c.dues[i] or c.due
+    end
+    for i = 1, k do
+      if not (odd and odd[i]) then
+        n = n + 1
+        c.ids[n], c.records[n], c.dues[n] = ids[i], found[i], each and each[i] or at
+      end
+    end
+  end
+  c.n = n
+  if n == 1 and before == 0 then
+    call('ZADD', RUNNING, c.lease_end, c.ids[1])
+  elseif n > before then -- the last one first: among equal scores a place is looked for from there
+    local running, lease_end = {}, c.lease_end
+    ids = c.ids
+    for i = n, before + 1, -1 do
+      local j = 2 * (n - i) + 1
+      running[j], running[j + 1] = lease_end, ids[i]
+    end
+    call('ZADD', RUNNING, unpack(running))
+  end
 end
 
 -- Held elsewhere: it waits in its set for the end of that lock.
@@ -144,15 +141,6 @@ local function dues_of(set, ids, n, due, k)
     dues[k + i] = score
   end
   return dues
-end
-
--- What `last` says of jobs that are due at different times: `=due`, then the ids for which it is.
-local function with_dues(ids, dues, n)
-  local words = {}
-  for k = 1, n do
-    words[k] = dues[k] == dues[k - 1] and ids[k] or '=' .. dues[k] .. ' ' .. ids[k]
-  end
-  return words
 end
 
 -- How many of the first n ids have records that fit into so many bytes; at least one, if `first`.
