@@ -16,13 +16,13 @@ local known = answered(ARGV[5])
 if known then
   return known
 end
-local FOLLOWS = {
-  schedule = 'schedule:h', ['schedule:h'] = 'schedule:l', ['schedule:l'] = 'running', running = 'dead',
-  dead = 'parked', parked = 'jobs', jobs = '',
-}
+local FOLLOWS = { jobs = '' }
+for k, set in ipairs(SETS) do
+  FOLLOWS[set] = SETS[k + 1] or 'jobs'
+end
 local LAST_FENCE = 9007199254740991 -- Lua counts no further
 local m = read_meta()
-phase = phase == '' and 'schedule' or phase
+phase = phase == '' and SETS[1] or phase
 
 -- The fields that a worker must understand (queue/record.c). Options that are wrong do not count.
 local READ = {

@@ -24,14 +24,16 @@ local FOLLOWS = {
   logs = 'expires', expires = 'unique', unique = 'keys', keys = 'rest',
 }
 local TYPES = {
-  schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
   jobs = 'hash', crashes = 'hash',
   cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset', handles = 'hash',
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset', refused = 'zset',
   cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
-  unique = 'hash', windows = 'zset', parked = 'zset',
+  unique = 'hash', windows = 'zset',
   progress = 'hash', checkpoint = 'hash', logs = 'hash', readings = 'hash',
 }
+for _, set in ipairs(SETS) do
+  TYPES[set] = 'zset'
+end
 local OF_META = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'high', 'clock',
   'cron_by', 'cron_high',

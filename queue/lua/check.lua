@@ -62,7 +62,7 @@ local function check(i)
   end
   wake(m, ARGV[3] == '1' or over > 0)
   divided[i] = has(m.uses, SHARDS) and 1 or 0
-  return call('EXISTS', SCHEDULE, RUNNING, SCHEDULE .. ':h', SCHEDULE .. ':l')
+  return call('EXISTS', RUNNING, unpack(levels()))
 end
 for i = 1, #KEYS do
   use(KEYS[i])

@@ -77,7 +77,7 @@ local unparked
 -- is missing while a worker will come for the waiting jobs, or none comes and no job waits.
 local waits = call('EXISTS', SCHEDULE) == 1
 if not waits and has(uses, LEVELS) then
-  waits = call('EXISTS', SCHEDULE .. ':h', SCHEDULE .. ':l') > 0
+  waits = call('EXISTS', unpack(levels(true))) > 0
 end
 if unparked or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
   or has(uses, MAX_RUNNING) then

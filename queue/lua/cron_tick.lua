@@ -25,7 +25,7 @@ local function set_of(id)
   if is_late(id) then
     return nil
   end
-  for _, set in ipairs({ RUNNING, SCHEDULE, SCHEDULE .. ':h', SCHEDULE .. ':l' }) do
+  for _, set in ipairs({ RUNNING, unpack(levels()) }) do
     if call('ZSCORE', set, id) then
       return set
     end

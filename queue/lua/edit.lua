@@ -22,7 +22,7 @@ local id, due, priority = ARGV[2], ARGV[3], ARGV[4]
 local at = string.find(due, '^%-?%d+$') and due + 0
 if due ~= '' and not (at and at >= -DELAY_MAX and at <= TIME_MAX) then
   error('holdfast: expected to be due at 0, a time, or minus a delay', 0)
-elseif priority ~= '' and priority ~= 'normal' and not LEVEL_SETS[priority] then
+elseif priority ~= '' and priority ~= 'normal' and not OF_PRIORITY[priority] then
   error('holdfast: expected as the priority high, normal or low', 0)
 end
 open_writes()
@@ -43,7 +43,7 @@ if ARGV[5] == '1' then
   record = string.sub(record, 1, string.find(record, '\n', 1, true) or 0) .. ARGV[6]
 end
 local home, by, head = set, nil, head_of(record) or {}
-local level = LEVEL_SETS[priority] and priority or nil
+local level = OF_PRIORITY[priority] and priority or nil
 if priority ~= '' then
   home = level_of(level)
 end

@@ -280,9 +280,16 @@ local RUNNING = P .. 'running'
 local DEAD = P .. 'dead'
 local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), (uses and string.find(uses, '[lu]')), nil
 if beside then
-  local high, low, parked = SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked'
-  others = not (uses and string.find(uses, 'l', 1, true)) and { parked }
-    or (uses and string.find(uses, 'u', 1, true)) and { high, low, parked } or { high, low }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
+  end
+  others = (uses and string.find(uses, 'l', 1, true)) and levels(true) or {}
+  others[#others + 1] = (uses and string.find(uses, 'u', 1, true)) and P .. 'parked' or nil
 end
 if sets > 0 or beside then
   local ids, set, code = {}, SCHEDULE, (-1)
@@ -320,13 +327,21 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
   local function open_writes()
     call('ZREM', WAKE, '')
   end
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
   end
   local EXPIRES = P .. 'expires'
   local function is_late(id)
     local by = call('ZSCORE', EXPIRES, id)
     return by and by + 0 <= now
+  end
+  local function levels_used(uses)
+    return (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
   end
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
@@ -384,9 +399,9 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
       note_use('x', true)
     end
   end
-  local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+  local OF_PRIORITY = { high = ':h', low = ':l' }
   local function level_of(priority)
-    return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+    return SCHEDULE .. (priority and OF_PRIORITY[priority] or '')
   end
   local function keeps_of(head)
     return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
@@ -557,7 +572,7 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
     local uses = call('HGET', META, 'uses') or ''
     local keyed = (uses and string.find(uses, 'u', 1, true))
     local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-    local places = (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+    local places = levels_used(uses)
     places[#places + 1] = keyed and P .. 'parked' or nil
     for _, set in ipairs(places) do
       over[set], keys[set] = {}, {}
@@ -658,8 +673,13 @@ if now < high then
   local function open_writes()
     call('ZREM', WAKE, '')
   end
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + 100 then
@@ -789,8 +809,13 @@ if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_
   local function open_writes()
     call('ZREM', WAKE, '')
   end
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + 100 then
@@ -816,6 +841,9 @@ if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_
     return high -- there may be more
   end
   local EXPIRES = P .. 'expires'
+  local function levels_used(uses)
+    return (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+  end
   local function read_meta()
     local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
       'tokens_at', 'next_wake', 'fence', 'uses', 'high')
@@ -828,7 +856,7 @@ if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_
   end
   local function first_due(uses)
     local first
-    for _, set in ipairs((uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }) do
+    for _, set in ipairs(levels_used(uses)) do
       local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
       first = score and (not first or score < first) and score or first
     end

@@ -284,9 +284,16 @@ local RUNNING = P .. 'running'
 local DEAD = P .. 'dead'
 local sets, beside, others = call('EXISTS', SCHEDULE, RUNNING, DEAD), (uses and string.find(uses, '[lu]')), nil
 if beside then
-  local high, low, parked = SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked'
-  others = not (uses and string.find(uses, 'l', 1, true)) and { parked }
-    or (uses and string.find(uses, 'u', 1, true)) and { high, low, parked } or { high, low }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
+  end
+  others = (uses and string.find(uses, 'l', 1, true)) and levels(true) or {}
+  others[#others + 1] = (uses and string.find(uses, 'u', 1, true)) and P .. 'parked' or nil
 end
 if sets > 0 or beside then
   local ids, set, code = {}, SCHEDULE, (-1)
@@ -318,9 +325,9 @@ if sets > 0 or beside then
   end
 end
 local JOBS = P .. 'jobs'
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+local OF_PRIORITY = { high = ':h', low = ':l' }
 local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+  return SCHEDULE .. (priority and OF_PRIORITY[priority] or '')
 end
 if codes and (uses and string.find(uses, 'x', 1, true)) then
   local waits = {} -- also for its later mentions, though a job that was parked may be late by then
@@ -328,8 +335,13 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
   local function open_writes()
     call('ZREM', WAKE, '')
   end
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
   end
   local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
   local function entry_of(value)
@@ -338,6 +350,9 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
     return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
   end
   local EXPIRES = P .. 'expires'
+  local function levels_used(uses)
+    return (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+  end
   local function head_of(record)
     local nl = string.find(record, '\n', 1, true)
     local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
@@ -557,7 +572,7 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
     local uses = call('HGET', META, 'uses') or ''
     local keyed = (uses and string.find(uses, 'u', 1, true))
     local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-    local places = (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+    local places = levels_used(uses)
     places[#places + 1] = keyed and P .. 'parked' or nil
     for _, set in ipairs(places) do
       over[set], keys[set] = {}, {}
@@ -920,8 +935,13 @@ if now < high then
   local function open_writes()
     call('ZREM', WAKE, '')
   end
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + 100 then
@@ -1066,8 +1086,13 @@ if keyed > 0 then
     local function open_writes()
       call('ZREM', WAKE, '')
     end
-    local function levels()
-      return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+    local LEVELS_BEHIND = { ':h', '', ':l' }
+    local function levels(but_the_usual)
+      local sets = {}
+      for _, behind in ipairs(LEVELS_BEHIND) do
+        sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+      end
+      return sets
     end
     local function heed_clock(high, slices)
       if now >= high and now <= high + 100 then
@@ -1113,6 +1138,9 @@ if keyed > 0 then
       local value = call('HGET', UNIQUE, key)
       local e = entry_of(value)
       return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
+    end
+    local function levels_used(uses)
+      return (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
     end
     local function head_of(record)
       local nl = string.find(record, '\n', 1, true)
@@ -1317,7 +1345,7 @@ if keyed > 0 then
       local uses = call('HGET', META, 'uses') or ''
       local keyed = (uses and string.find(uses, 'u', 1, true))
       local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-      local places = (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+      local places = levels_used(uses)
       places[#places + 1] = keyed and P .. 'parked' or nil
       for _, set in ipairs(places) do
         over[set], keys[set] = {}, {}
@@ -2011,8 +2039,13 @@ if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_
   local function open_writes()
     call('ZREM', WAKE, '')
   end
-  local function levels()
-    return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+  local LEVELS_BEHIND = { ':h', '', ':l' }
+  local function levels(but_the_usual)
+    local sets = {}
+    for _, behind in ipairs(LEVELS_BEHIND) do
+      sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+    end
+    return sets
   end
   local function heed_clock(high, slices)
     if now >= high and now <= high + 100 then
@@ -2038,6 +2071,9 @@ if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_
     return high -- there may be more
   end
   local EXPIRES = P .. 'expires'
+  local function levels_used(uses)
+    return (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+  end
   local function read_meta()
     local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
       'tokens_at', 'next_wake', 'fence', 'uses', 'high')
@@ -2050,7 +2086,7 @@ if conflicts or (uses and string.find(uses, '[npr]')) or soonest > now and next_
   end
   local function first_due(uses)
     local first
-    for _, set in ipairs((uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }) do
+    for _, set in ipairs(levels_used(uses)) do
       local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
       first = score and (not first or score < first) and score or first
     end

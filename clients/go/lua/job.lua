@@ -36,9 +36,14 @@ local function end_of(id, accepted)
 end
 local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'
 local DEAD = P .. 'dead'
+local LEVELS_BEHIND = { ':h', '', ':l' }
 local SCHEDULE = P .. 'schedule'
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+local function levels(but_the_usual)
+  local sets = {}
+  for _, behind in ipairs(LEVELS_BEHIND) do
+    sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+  end
+  return sets
 end
 local function waits_in(id)
   for _, set in ipairs(levels()) do

@@ -57,9 +57,14 @@ local WAKE = P .. 'wake'
 local function open_writes()
   call('ZREM', WAKE, '')
 end
+local LEVELS_BEHIND = { ':h', '', ':l' }
 local SCHEDULE = P .. 'schedule'
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+local function levels(but_the_usual)
+  local sets = {}
+  for _, behind in ipairs(LEVELS_BEHIND) do
+    sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+  end
+  return sets
 end
 local UNIQUE, WINDOWS, PARKED = P .. 'unique', P .. 'windows', P .. 'parked'
 local function entry_of(value)
@@ -73,6 +78,9 @@ local function read_key(key)
   return value, e, e and e.window > 0 and call('ZSCORE', WINDOWS, key)
 end
 local EXPIRES = P .. 'expires'
+local function levels_used(uses)
+  return (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+end
 local JOBS = P .. 'jobs'
 local function head_of(record)
   local nl = string.find(record, '\n', 1, true)
@@ -124,9 +132,9 @@ local function expire_parked(id, record, head, earliest)
     note_use('x', true)
   end
 end
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
+local OF_PRIORITY = { high = ':h', low = ':l' }
 local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+  return SCHEDULE .. (priority and OF_PRIORITY[priority] or '')
 end
 local function keeps_of(head)
   return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
@@ -297,7 +305,7 @@ local function expire(ids, times)
   local uses = call('HGET', META, 'uses') or ''
   local keyed = (uses and string.find(uses, 'u', 1, true))
   local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-  local places = (uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }
+  local places = levels_used(uses)
   places[#places + 1] = keyed and P .. 'parked' or nil
   for _, set in ipairs(places) do
     over[set], keys[set] = {}, {}
@@ -705,7 +713,7 @@ if changed then
   end
   local function first_due(uses)
     local first
-    for _, set in ipairs((uses and string.find(uses, 'l', 1, true)) and levels() or { SCHEDULE }) do
+    for _, set in ipairs(levels_used(uses)) do
       local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
       first = score and (not first or score < first) and score or first
     end

@@ -61,7 +61,18 @@ local function any_worker_lives()
 end
 
 -- The sets of a queue's jobs, as the audit goes through them: behind the prefix.
-local SETS = { 'schedule', 'schedule:h', 'schedule:l', 'running', 'dead', 'parked' }
+local function sets_of_jobs()
+  local sets = { 'schedule' }
+  for _, set in ipairs(levels(true)) do
+    sets[#sets + 1] = string.sub(set, #P + 1)
+  end
+  for _, set in ipairs({ 'running', 'dead', 'parked' }) do
+    sets[#sets + 1] = set
+  end
+  return sets
+end
+
+local SETS = sets_of_jobs()
 
 -- The scores of many ids in one set: id -> score.
 local function scores_in(set, ids)

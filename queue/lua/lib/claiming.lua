@@ -131,9 +131,9 @@ local function more_left(c)
   elseif m and (m.max_running > 0 or m.rate > 0) then
     return 0
   end
-  local due = call('ZCOUNT', SCHEDULE, '-inf', stamp)
-  if has(c.uses, LEVELS) then
-    due = due + call('ZCOUNT', SCHEDULE .. ':h', '-inf', stamp) + call('ZCOUNT', SCHEDULE .. ':l', '-inf', stamp)
+  local due = 0
+  for _, set in ipairs(levels_used(c.uses)) do
+    due = due + call('ZCOUNT', set, '-inf', stamp)
   end
   return due > c.max * others and 1 or 0
 end

@@ -33,7 +33,7 @@ local function expire(ids, times)
   local uses = call('HGET', META, 'uses') or ''
   local keyed = has(uses, UNIQUE_KEYS)
   local sets, over, keys, dying, strange, bytes = {}, {}, {}, {}, {}, 0
-  local places = has(uses, LEVELS) and levels() or { SCHEDULE }
+  local places = levels_used(uses)
   places[#places + 1] = keyed and P .. 'parked' or nil
   for _, set in ipairs(places) do
     over[set], keys[set] = {}, {}

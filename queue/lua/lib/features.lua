@@ -65,7 +65,7 @@ local function uses_now(m, prefix)
   return { [CLOCK_READ] = call('HEXISTS', prefix .. 'meta', 'clock') == 1,
     [PAUSE] = m.paused, [MAX_RUNNING] = m.max_running > 0, [RATE] = m.rate > 0,
     [UNIQUE_KEYS] = keyed, [FREED_AT_START] = keyed and has(m.uses, FREED_AT_START) ~= nil,
-    [LEVELS] = stays(LEVELS, prefix .. 'schedule:h', prefix .. 'schedule:l'),
+    [LEVELS] = stays(LEVELS, unpack(levels(true))),
     [EXPIRY] = stays(EXPIRY, prefix .. 'expires'), [MARKS] = has_marks(prefix),
     [KEEPING] = call('EXISTS', prefix .. 'done') > 0,
     [SCHEDULES] = call('EXISTS', prefix .. 'cron', prefix .. 'cron_named') > 0 }

@@ -1,28 +1,37 @@
 -- level.lua - the sets of the jobs that wait, one for each level.
 
--- Where jobs wait: `schedule` has those of the normal level, and each other level has a set
--- of its own. They exist only while the queue uses LEVELS.
+-- Where jobs wait: what stands behind `schedule` in the names of these sets, in the order in which a claim takes from
+-- them. '' is the usual level. The others exist only while the queue uses LEVELS.
+local LEVELS_BEHIND = { ':h', '', ':l' }
+local OF_PRIORITY = { high = ':h', low = ':l' }
 
--- All of them, the highest level first.
-local function levels()
-  return { SCHEDULE .. ':h', SCHEDULE, SCHEDULE .. ':l' }
+-- The sets of all levels, or of all but the usual one.
+local function levels(but_the_usual)
+  local sets = {}
+  for _, behind in ipairs(LEVELS_BEHIND) do
+    sets[#sets + 1] = (behind ~= '' or not but_the_usual) and SCHEDULE .. behind or nil
+  end
+  return sets
+end
+
+-- Those in which a job may wait.
+local function levels_used(uses)
+  return has(uses, LEVELS) and levels() or { SCHEDULE }
 end
 
 -- When the first job of all levels is due; nil: none waits.
 local function first_due(uses)
   local first
-  for _, set in ipairs(has(uses, LEVELS) and levels() or { SCHEDULE }) do
+  for _, set in ipairs(levels_used(uses)) do
     local score = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
     first = score and (not first or score < first) and score or first
   end
   return first
 end
 
-local LEVEL_SETS = { high = ':h', low = ':l' } -- behind the name of SCHEDULE
-
 -- The set of the jobs with this `priority` in their record; any other value is normal.
 local function level_of(priority)
-  return SCHEDULE .. (priority and LEVEL_SETS[priority] or '')
+  return SCHEDULE .. (priority and OF_PRIORITY[priority] or '')
 end
 
 -- The set in which this id waits, and its score there; nil: it does not wait.
@@ -41,13 +50,14 @@ local TURN = 8
 
 -- Of so many places how many go to each set: the shares of the oldest jobs.
 local function oldest_of_all(sets, shares)
-  local counts, heads = { 0, 0, 0 }, {}
-  for k = 1, shares > 0 and 3 or 0 do
-    heads[k] = call('ZRANGE', sets[k], '0', shares - 1, 'WITHSCORES')
+  local counts, heads = {}, {}
+  for k, set in ipairs(sets) do
+    counts[k] = 0
+    heads[k] = shares > 0 and call('ZRANGE', set, '0', shares - 1, 'WITHSCORES')
   end
   for _ = 1, shares do
     local first, least = nil, math.huge
-    for k = 1, 3 do
+    for k = 1, #sets do
       local score = heads[k][2 * counts[k] + 2]
       if score and score + 0 < least then
         first, least = k, score + 0
@@ -61,21 +71,19 @@ end
 -- Returns {{set, how many of its first jobs}, ...} for at most `want` due jobs, whether there are more,
 -- and the turn behind them. It counts no more than it has to.
 local function by_level(want, turn)
-  local sets, due, all, plan = levels(), { 0, 0, 0 }, 0, {}
-  for k = 1, 3 do
-    if all <= want then
-      due[k] = call('ZCOUNT', sets[k], '-inf', stamp)
-      all = all + due[k]
-    end
+  local sets, due, all, plan = levels(), {}, 0, {}
+  for k, set in ipairs(sets) do
+    due[k] = all <= want and call('ZCOUNT', set, '-inf', stamp) or 0
+    all = all + due[k]
   end
   local n = math.min(want, all)
   local shares = floor((turn + n) / TURN) - floor(turn / TURN)
   local counts, left = oldest_of_all(sets, shares), n - shares
-  for k = 1, 3 do
+  for k, set in ipairs(sets) do
     local strict = math.min(left, math.max(0, due[k] - counts[k]))
     left = left - strict
     if counts[k] + strict > 0 then
-      plan[#plan + 1] = { sets[k], counts[k] + strict }
+      plan[#plan + 1] = { set, counts[k] + strict }
     end
   end
   return plan, all > n, turn + n
