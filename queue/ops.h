@@ -185,7 +185,7 @@ typedef struct hf_verdict_item {
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
     hf_bytes words;     /* KEEP: a line about it, a newline, its result */
     int64_t ran_ms;     /* RETRY, BURY: the attempt */
-    hf_bytes unique;    /* COMPLETE: the job's unique key, "" if it has none */
+    hf_bytes leaving;   /* COMPLETE: hf_record_leaving() */
 } hf_verdict_item;
 
 typedef struct hf_verdict_args {

@@ -57,10 +57,10 @@ static void add_fences(hf_args *a, const hf_verdict_item *items, size_t n, size_
     }
 }
 
-static bool any_unique(const hf_verdict_item *items, size_t n)
+static bool any_leaving(const hf_verdict_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (items[i].unique.len != 0)
+        if (items[i].leaving.len != 0)
             return true;
     }
     return false;
@@ -147,10 +147,10 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     char *at = scratch;
     hf_err err = HF_NOMEM;
     size_t runs = op == HF_OP_COMPLETE ? count_runs(items, n) : 0;
-    size_t keys = op == HF_OP_COMPLETE && any_unique(items, n) ? n : 0;
+    size_t leaving = op == HF_OP_COMPLETE && any_leaving(items, n) ? n : 0;
     (void)snprintf(resent, sizeof resent, "%zu%s", count_resent(items, n),
-                   keys != 0 ? " keys" : "");
-    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n + keys,
+                   leaving != 0 ? " leaving" : "");
+    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n + leaving,
                       form->fixed + 2 * n))
         goto done;
     hf_args_text(&a, args->worker);
@@ -171,8 +171,8 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     }
     for (size_t i = 0; i < n; i++)
         add_item(&a, op, &items[i], &at);
-    for (size_t i = 0; i < keys; i++)
-        hf_args_bytes(&a, items[i].unique);
+    for (size_t i = 0; i < leaving; i++)
+        hf_args_bytes(&a, items[i].leaving);
     err = hf_queue_send(client, queue, form->script, &a, 0, cb, arg);
 done:
     free(scratch);

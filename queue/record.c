@@ -460,3 +460,8 @@ void hf_record_done(hf_record *record)
     free_text(&record->on_dead);
     free_text(&record->headers);
 }
+
+hf_bytes hf_record_leaving(const hf_record *record)
+{
+    return record->unique;
+}

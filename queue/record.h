@@ -53,5 +53,8 @@ bool hf_record_has_options(const hf_job *job);
  * for its texts. */
 HF_MUSTCHECK hf_err hf_record_read(hf_record *out, hf_bytes text);
 void hf_record_done(hf_record *record);
+/* What the script needs to know of the job when it leaves, "": nothing. Only the script
+ * reads it (queue/lua/steps/leaving.lua). */
+hf_bytes hf_record_leaving(const hf_record *record);
 
 #endif

@@ -538,7 +538,7 @@ static void fill(batch *b, hf_verdict_item *items)
             .reason = run->reason,
             .words = run->words,
             .ran_ms = hf_run_ran_ms(run),
-            .unique = run->record.unique,
+            .leaving = hf_record_leaving(&run->record),
         };
         while (((const char *)items[i].error.ptr)[items[i].error.len] != '\0')
             items[i].error.len++;

@@ -3,22 +3,22 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer; ` keys` behind it: a
---            job has a unique key
+--  ARGV[3]   resent      the first so many were sent before, without an answer; ` leaving` behind it:
+--            a job needs something when it leaves
 --  ARGV[4]   fences      how many there are
 --  ARGV[5..] fence, jobs for each of them: so many have it; then the id of each job, in this order,
---            1 to 1000; if a job has a unique key, then that of each, '': it has none
+--            1 to 1000; with ` leaving`, then what each needs, as its worker has read it (steps/leaving.lua)
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted again.
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
-local args, worker, from, locks, keyed = ARGV, ARGV[1], 5 + 2 * ARGV[4], {}, nil -- where the ids begin
+local args, worker, from, locks, leaving = ARGV, ARGV[1], 5 + 2 * ARGV[4], {}, nil -- where the ids begin
 local n, resent = #args - from + 1, ARGV[3]
-if resent ~= '0' and string.find(resent, ' keys', 1, true) then
+if resent ~= '0' and string.find(resent, ' leaving', 1, true) then
   n, resent = n / 2, string.match(resent, '^%d+')
-  args, keyed = { unpack(args, 1, from + n - 1) }, { unpack(args, from + n) }
+  args, leaving = { unpack(args, 1, from + n - 1) }, { unpack(args, from + n) }
 end
 for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
@@ -48,13 +48,13 @@ if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
   end
   places, codes, lost, unsure = owned(worker, 1, 2, resent + 0, jobs)
   n, from, ids, locks = #places, 1, {}, {}
-  local keys = keyed
-  keyed = keys and {}
+  local needs = leaving
+  leaving = needs and {}
   for k = 1, n do
     ids[k] = jobs[places[k]]
     locks[k] = LOCK .. ids[k]
-    if keys then
-      keyed[k] = keys[(places[k] + 1) / 2]
+    if needs then
+      leaving[k] = needs[(places[k] + 1) / 2]
     end
   end
   if n > 0 then

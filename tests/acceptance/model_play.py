@@ -390,7 +390,7 @@ class Play(SchedulePlay):
         words = [word for fence, runs in by_fence.items() for word in (fence, len(runs))]
         runs = [run for runs in by_fence.values() for run in runs]
         keys = [run.key or "" for run in runs] if any(run.key for run in runs) else []
-        return self.send("complete", worker.name, self.not_after(), "0 keys" if keys else 0, len(by_fence), *words,
+        return self.send("complete", worker.name, self.not_after(), "0 leaving" if keys else 0, len(by_fence), *words,
                          *(run.id for run in runs), *keys)
 
     def keep(self, worker, runs):

@@ -52,7 +52,7 @@ class Scripts:
         """jobs: (id, fence, key or None), ...; neighbours may share a fence."""
         fences = [word for job in jobs for word in (job[1], 1)]
         keys = [job[2] or "" for job in jobs] if any(job[2] for job in jobs) else []
-        return self.run("complete", worker, 0, "0 keys" if keys else 0, len(jobs), *fences,
+        return self.run("complete", worker, 0, "0 leaving" if keys else 0, len(jobs), *fences,
                         *(job[0] for job in jobs), *keys)
 
     def retry(self, worker, job_id, fence, delay):

@@ -26,7 +26,7 @@ static void verdict(hf_verdict_op op, uint32_t dead_max)
                                   .due_ms = 60000,
                                   .error = {"x", 1},
                                   .reason = "handler",
-                                  .unique = {"k", keyed}};
+                                  .leaving = {"k", keyed}};
     must(hf_queue_fixture_verdict(&fixture, op, &args, &item));
 }
 

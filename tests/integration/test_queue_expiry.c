@@ -535,8 +535,8 @@ static void the_time_of_a_parked_job_begins_when_it_may_start(void **state)
     assert_int_equal(expires("after"), fixture.now_ms + 60030);
     assert_int_equal(claim(9), 2);
     const hf_verdict_args args = {.worker = "w"};
-    const hf_verdict_item items[] = {{.id = "later", .unique = {"l", 1}},
-                                     {.id = "holder", .unique = {"k", 1}}};
+    const hf_verdict_item items[] = {{.id = "later", .leaving = {"l", 1}},
+                                     {.id = "holder", .leaving = {"k", 1}}};
     for (size_t i = 0; i < HF_COUNT(items); i++)
         assert_int_equal(
             hf_queue_fixture_verdict(&fixture, HF_OP_COMPLETE, &args, &items[i]), HF_OK);

@@ -197,7 +197,7 @@ static void a_job_frees_only_its_own_key(void **state)
     must(put(producer, &job, &result));
     assert_int_equal(result.err, HF_OK); /* the first one has freed it to start */
     const hf_verdict_args args = {.worker = "w"};
-    const hf_verdict_item item = {.id = "first", .unique = {"k", 1}};
+    const hf_verdict_item item = {.id = "first", .leaving = {"k", 1}};
     must(hf_queue_fixture_verdict(&fixture, HF_OP_COMPLETE, &args, &item));
     assert_string_equal(command("HGET hf:{q}:unique k"), "second s 0 0");
     hf_producer_close(producer, NULL, NULL);
@@ -282,7 +282,7 @@ static void a_completion_frees_the_keys_of_what_it_ends(void **state)
     for (size_t i = 0; i < HF_COUNT(names); i++) {
         items[i] = (hf_verdict_item){.id = names[i], .fence = fixture.fence};
         if (keys[i] != NULL)
-            items[i].unique = (hf_bytes){keys[i], 2};
+            items[i].leaving = (hf_bytes){keys[i], 2};
     }
     items[0].fence = "1";
     must(hf_queue_fixture_verdicts(&fixture, HF_OP_COMPLETE, &args, items,
@@ -343,7 +343,8 @@ static void any_text_is_a_key(void **state)
         assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:unique"), 1);
         assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
         const hf_verdict_args args = {.worker = "w"};
-        const hf_verdict_item item = {.id = result.id, .unique = record.unique};
+        const hf_verdict_item item = {.id = result.id,
+                                      .leaving = hf_record_leaving(&record)};
         must(hf_queue_fixture_verdict(&fixture, HF_OP_COMPLETE, &args, &item));
         assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:unique"), 0);
         hf_record_done(&record);

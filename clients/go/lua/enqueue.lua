@@ -506,7 +506,7 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
   local CHECKPOINTS = P .. 'checkpoint'
   local LOGS = P .. 'logs' -- and LOG: the lines themselves
   local LOG = P .. 'log:'
-  local function leave(how, ids, set, locks, keys)
+  local function leave(how, ids, set, locks, leaving)
     if #ids == 0 then
       return
     end
@@ -514,12 +514,13 @@ if codes and (uses and string.find(uses, 'x', 1, true)) then
     local expiring = call('EXISTS', EXPIRES) == 1
     local m = call('HMGET', META, 'uses', 'on_dead')
     local uses = m[1]
-    local keyed, unparked = keys or (uses and string.find(uses, 'u', 1, true)), nil
+    local unparked
+    leaving = leaving or (uses and string.find(uses, 'u', 1, true))
     if set then
       call('ZREM', set, unpack(ids, from))
     end
-    if keyed then
-      unparked = free_keys(how, ids, from, keyed)
+    if leaving then
+      unparked = free_keys(how, ids, from, leaving)
     end
     if how ~= 'dead' then
       call('HDEL', JOBS, unpack(ids, from))

@@ -1,9 +1,9 @@
 -- leaving.lua - leave(), by which all scripts but complete go through the one door out
 -- (steps/leaving.lua), and requests to cancel.
 
--- These jobs end; steps/leaving.lua explains the arguments. keys: their unique keys; nil: not known. Returns
+-- These jobs end; steps/leaving.lua explains the arguments. leaving: nil: not known. Returns
 -- `on_dead` of meta for lib/dying.lua.
-local function leave(how, ids, set, locks, keys)
+local function leave(how, ids, set, locks, leaving)
   if #ids == 0 then
     return
   end
@@ -11,7 +11,8 @@ local function leave(how, ids, set, locks, keys)
   local expiring = call('EXISTS', EXPIRES) == 1
   local m = call('HMGET', META, 'uses', 'on_dead')
   local uses = m[1]
-  local keyed, unparked = keys or has(uses, UNIQUE_KEYS), nil
+  local unparked
+  leaving = leaving or has(uses, UNIQUE_KEYS)
   --- @step "steps/leaving.lua"
   return m[2]
 end

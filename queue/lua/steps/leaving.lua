@@ -14,14 +14,15 @@
 -- A client that waits for the job is told each of these ends (lib/marks.lua).
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
--- have a mark; expiring: one of them may have a time at which it expires; keyed: one of them may have a
--- unique key: the keys of all ('': none), or no table: their records tell them. Gives unparked: a job took the
--- key of one that ended. Out of a set first, the record last.
+-- have a mark; expiring: one of them may have a time at which it expires; leaving: what all of
+-- them need ('': nothing), or true: their records tell it; nil: none needs anything. Workers pass it on unread
+-- (hf_record_leaving() of queue/record.c); today it is the unique key. Gives unparked: a job took the key of one
+-- that ended. Out of a set first, the record last.
 if set then
   call('ZREM', set, unpack(ids, from))
 end
-if keyed then
-  unparked = free_keys(how, ids, from, keyed)
+if leaving then
+  unparked = free_keys(how, ids, from, leaving)
 end
 if how ~= 'dead' then
   call('HDEL', JOBS, unpack(ids, from))
