@@ -79,101 +79,6 @@ static void let_go(int code)
 
 /* ---- what it exits with ---- */
 
-static void the_status_of_the_command_is_passed_on(void **state)
-{
-    (void)state;
-    assert_int_equal(run("a", "exit 0"), 0);
-    assert_int_equal(run("a", "exit 7"), 7);
-    assert_int_equal(run("a", "exit 255"), 255);
-    assert_int_equal(run("a --", "exit 143"), 143);
-    assert_int_equal(run("a", "kill -KILL $$"), 128 + SIGKILL);
-    assert_int_equal(run("a", "kill -TERM $$"), 128 + SIGTERM);
-    hf_try_run("locks show @ a", 1); /* nobody holds it */
-}
-
-/* Each prints the name of the lock under which it ran. */
-static void a_lock_may_be_named_as_a_command_is(void **state)
-{
-    static const char *const lines[][2] = {
-        {"lock list @ -- printenv HOLDFAST_LOCK_NAME", "list\n"},
-        {"lock run list @ -- printenv HOLDFAST_LOCK_NAME", "list\n"},
-        {"lock show @ -n -- printenv HOLDFAST_LOCK_NAME", "show\n"},
-        {"lock run @ -- printenv HOLDFAST_LOCK_NAME", "run\n"},
-        {"lock run a @ printenv HOLDFAST_LOCK_NAME", "a\n"},
-        {"lock a @ printenv HOLDFAST_LOCK_NAME", "a\n"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        hf_try_run(lines[i][0], 0);
-        assert_string_equal(hf_try_fixture.out, lines[i][1]);
-    }
-    hf_try_run("lock list @ true", 64);
-    hf_try_has(hf_try_fixture.err,
-               "expected nothing more after 'lock list', found 'true'");
-    hold("list --");
-    hf_try_run("lock list @ --json", 0);
-    hf_try_has(hf_try_fixture.out, "\"name\":\"list\"");
-    hf_try_run("locks list @", 0);
-    hf_try_run("lock show list @", 0);
-    hf_try_run("lock @ list -n true", 64);
-    hf_try_run("lock @ list -n -- true", 1);
-    let_go(3);
-}
-
-static void a_program_that_cannot_be_executed_is_told(void **state)
-{
-    (void)state;
-    hf_try_run("lock @ a no-such-command", 127);
-    hf_try_has(hf_try_fixture.err, "cannot run 'no-such-command': No such file");
-    hf_try_run("lock @ a -- /etc/passwd --help", 126);
-    hf_try_has(hf_try_fixture.err, "cannot run '/etc/passwd': Permission denied");
-    hf_try_run("locks show @ a", 1);
-}
-
-static void bad_words_are_refused(void **state)
-{
-    static const struct {
-        const char *line, *says;
-        int code;
-    } cases[] = {
-        {"lock @ a", "missing COMMAND (usage: holdfast lock run ", 64},
-        {"lock @ a,b true", "'a' and 'b' cannot be taken together", 64},
-        {"lock @ t/a,u/b true", "cannot be taken together", 64},
-        {"lock @ a,, true", "expected a lock's name", 65},
-        {"lock @ -s -x a true", "expected one of --exclusive", 64},
-        {"lock @ --permits 3/2 a true", "--permits: expected K/N", 64},
-        {"lock @ --permits 0/2 a true", "--permits: expected K/N", 64},
-        {"lock @ --permits 2 a true", "--permits: expected K/N", 64},
-        {"lock @ --spin --fair a true", "--fair or --spin", 64},
-        {"lock @ --spin -s a true", "--spin is for one name", 64},
-        {"lock @ -w 1s a true", "--wait: expected seconds", 64},
-        {"lock @ -w . a true", "--wait: expected seconds", 64},
-        {"lock @ -w 1 -n a true", "--nonblock or --wait", 64},
-        {"lock @ -E 256 a true", "--conflict-exit-code: expected", 64},
-        {"lock @ --ttl 10s --grace 6s a true", "expected at most 5s with --ttl 10s", 64},
-        {"lock @ --ttl 300ms --grace 100ms a true", "at most 44ms with --ttl 300ms", 64},
-        {"lock @ --ttl 1ms a true", "--ttl: expected", 64},
-        {"lock @ --ttl 100ms a true", "(ms s m h d) from 250ms to", 64},
-        {"lock @ --ttl 200ms --grace 100ms a true", "from 250ms to", 64},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        hf_try_run(cases[i].line, cases[i].code);
-        hf_try_has(hf_try_fixture.err, cases[i].says);
-    }
-}
-
-static void without_redis_the_lock_command_says_so(void **state)
-{
-    (void)state;
-    hf_cli_fixture_put(
-        &hf_try_fixture, "away.yaml",
-        "redis:\n  url: unix:///nonexistent/s\n  connect_timeout: 200ms\n");
-    hf_try_run("lock -c away.yaml a true", 69);
-    hf_try_run("lock -c away.yaml -n a true", 69);
-    hf_try_run("lock -c away.yaml -w 0.1 a true", 69);
-}
-
 /* It is there, and does not answer. Who only tries hears of that soon, who waits for a
  * while no later than he would wait. */
 static void a_single_try_does_not_wait_for_redis(void **state)
@@ -317,24 +222,6 @@ static void no_descriptor_of_ours_leaks(void **state)
         assert_int_equal(under[i], count_of(plain, kinds[i]) + more[i]);
 }
 
-static void options_of_the_command_are_its_own(void **state)
-{
-    (void)state;
-    hf_try_run("lock @ -c w.yaml a echo -n --json -- --help", 0);
-    assert_string_equal(hf_try_fixture.out, "--json -- --help");
-}
-
-static void what_goes_into_a_pipe_gets_there(void **state)
-{
-    (void)state;
-    assert_int_equal(
-        hf_cli_fixture_run(&hf_try_fixture, "lock @ a tr a-z A-Z", "through\n", NULL), 0);
-    assert_string_equal(hf_try_fixture.out, "THROUGH\n");
-    assert_int_equal(run("a", "yes | head -n 1; exit 0"), 0); /* SIGPIPE ends `yes` */
-    assert_string_equal(hf_try_fixture.out, "y\n");
-    assert_string_equal(hf_try_fixture.err, "");
-}
-
 /* ---- its end ---- */
 
 static void what_stays_in_the_background_keeps_the_lock(void **state)
@@ -414,28 +301,10 @@ static void a_signal_ends_the_wait(void **state)
     assert_false(is_there("left"));
 }
 
-static void a_command_does_not_get_the_login_of_redis(void **state)
-{
-    static const char *const with[] = {"REDIS_URL=unix://me:S3cret@/nowhere", NULL};
-    static const char *const without[] = {"REDIS_URL=unix:///nowhere", NULL};
-    (void)state;
-    assert_int_equal(hf_cli_fixture_run(&hf_try_fixture, "lock @ a env", NULL, with), 0);
-    assert_null(strstr(hf_try_fixture.out, "REDIS_URL="));
-    assert_int_equal(hf_cli_fixture_run(&hf_try_fixture, "lock @ a env", NULL, without),
-                     0);
-    hf_try_has(hf_try_fixture.out, "REDIS_URL=unix:///nowhere\n");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-        TEST(a_command_does_not_get_the_login_of_redis),
-        TEST(the_status_of_the_command_is_passed_on),
-        TEST(a_program_that_cannot_be_executed_is_told),
-        TEST(a_lock_may_be_named_as_a_command_is),
-        TEST(bad_words_are_refused),
-        TEST(without_redis_the_lock_command_says_so),
         TEST(a_single_try_does_not_wait_for_redis),
         TEST(one_that_is_busy_is_not_had),
         TEST(a_dead_holder_is_told_and_tries_add_up),
@@ -443,8 +312,6 @@ int main(void)
         TEST(modes_go_beside_each_other_as_they_should),
         TEST(the_environment_tells_of_the_lock),
         TEST(no_descriptor_of_ours_leaks),
-        TEST(options_of_the_command_are_its_own),
-        TEST(what_goes_into_a_pipe_gets_there),
         TEST(what_stays_in_the_background_keeps_the_lock),
         TEST(any_process_left_of_the_group_keeps_the_lock),
         TEST(a_process_that_leaves_the_group_is_not_waited_for),
