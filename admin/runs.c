@@ -49,7 +49,7 @@ hf_err hf_admin_watch(hf_admin *admin, char detail[HF_DETAIL_SIZE])
 
 typedef struct reading {
     hf_runs_place place;
-    hf_told_run *runs; /* owned; HF_RAN_MAX of them */
+    hf_reported_run *runs; /* owned; HF_RAN_MAX of them */
     hf_runs_cb cb;
     void *arg;
     unsigned shard;

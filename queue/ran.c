@@ -28,7 +28,7 @@ void hf_ran_write_head(hf_buf *buf, const hf_ran_head *head)
                   head->worker, head->at_ms, head->ok, head->failed, head->cut);
 }
 
-void hf_ran_write(hf_buf *buf, const hf_told_run *run)
+void hf_ran_write(hf_buf *buf, const hf_reported_run *run)
 {
     hf_buf_printf(buf, "%s %s %u %u %" PRId64 " ", run->id, run->type, run->run,
                   run->slot, run->start_ms);
@@ -106,7 +106,7 @@ bool hf_ran_read_head(const char **text, hf_ran_head *head)
 }
 
 /* `-` for both, or a time and a letter. */
-static bool take_ran(const char **line, hf_told_run *run)
+static bool take_ran(const char **line, hf_reported_run *run)
 {
     const bool runs = (*line)[0] == '-' && (*line)[1] == ' ';
     run->ran_ms = 0;
@@ -117,11 +117,11 @@ static bool take_ran(const char **line, hf_told_run *run)
     return take_end(line, &run->end) && runs == (run->end == HF_RUN_GOES_ON);
 }
 
-bool hf_ran_read(const char **text, hf_told_run *run)
+bool hf_ran_read(const char **text, hf_reported_run *run)
 {
     const char *line = *text;
     int64_t number = 0, slot = 0;
-    *run = (hf_told_run){.size = sizeof *run};
+    *run = (hf_reported_run){.size = sizeof *run};
     const bool good = take_name(&line, run->id, sizeof run->id) &&
                       take_name(&line, run->type, sizeof run->type) &&
                       take_number(&line, UINT32_MAX, &number) &&

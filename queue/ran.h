@@ -25,12 +25,12 @@ typedef struct hf_ran_head {
 
 void hf_ran_write_head(hf_buf *buf, const hf_ran_head *head);
 /* id and type are names. run->end HF_RUN_GOES_ON: it runs, and ran_ms is not written. */
-void hf_ran_write(hf_buf *buf, const hf_told_run *run);
+void hf_ran_write(hf_buf *buf, const hf_reported_run *run);
 
 /* Each reads a line at *text and moves *text behind it. False: it is none, and *text is
  * behind it all the same. Of a run that goes on ran_ms becomes 0. */
 bool hf_ran_read_head(const char **text, hf_ran_head *head);
-bool hf_ran_read(const char **text, hf_told_run *run);
+bool hf_ran_read(const char **text, hf_reported_run *run);
 
 /* It is not for sending again. */
 HF_MUSTCHECK hf_err hf_op_runs(hf_client *client, const hf_queue *queue, hf_bytes entry,

@@ -141,13 +141,14 @@ static bool has_ended(const hf_seen_run *run)
 }
 
 /* Its start is told anew each time, by an estimate of Redis's clock. */
-static bool is_same(const hf_seen_run *run, const hf_told_run *told)
+static bool is_same(const hf_seen_run *run, const hf_reported_run *told)
 {
     const int64_t apart_ms = told->start_ms - run->start_ms;
     return !run->told || (apart_ms < APART_MS && apart_ms > -APART_MS);
 }
 
-static void take_told(hf_running *r, const hf_runs_entry *entry, const hf_told_run *told)
+static void take_told(hf_running *r, const hf_runs_entry *entry,
+                      const hf_reported_run *told)
 {
     hf_seen_run *run = find(r, told->id, told->run);
     if (run == NULL || !is_same(run, told))

@@ -133,10 +133,10 @@ static bool add(told_queue *q, hf_run *run, uint64_t now_ns, hf_run_end end)
 {
     const int64_t now_ms = hf_server_now(run->served->site->redis);
     const uint64_t ago_ns = now_ns - hf_run_begun_ns(run);
-    hf_told_run told = {.run = run->record.attempts + run->crashes + 1,
-                        .start_ms = now_ms - (int64_t)(ago_ns / HF_MS_NS),
-                        .ran_ms = hf_run_ran_ms(run),
-                        .end = end};
+    hf_reported_run told = {.run = run->record.attempts + run->crashes + 1,
+                            .start_ms = now_ms - (int64_t)(ago_ns / HF_MS_NS),
+                            .ran_ms = hf_run_ran_ms(run),
+                            .end = end};
     if (q->n == HF_RAN_MAX || now_ms == 0 || !take_lane(run->worker->runs, run))
         return false;
     memcpy(told.id, run->id, strlen(run->id) + 1);

@@ -18,7 +18,7 @@ extern "C" {
 
 /* Says that a viewer watches runs for the next 20 s. The viewer calls this each 5 s.
  * Workers hear of it with their next heartbeat, within 10 s. HF_AUTH: this user may read
- * what is told, but not ask for it. */
+ * what workers report, but not ask for it. */
 HF_API HF_MUSTCHECK hf_err hf_admin_watch(hf_admin *admin, char detail[HF_DETAIL_SIZE]);
 
 typedef enum hf_run_end {
@@ -35,9 +35,9 @@ typedef enum hf_run_end {
 /* "runs", "done", "failed", "dead", "crashed", "cancelled", "released" or "lost". */
 HF_API const char *hf_run_end_word(hf_run_end end);
 
-/* A run of 2 s and more. Times are on Redis's clock. It is told when it has run for 2 s,
- * each 10 s while it goes on, and when Redis has answered its verdict. */
-typedef struct hf_told_run {
+/* A run of 2 s and more. Times are on Redis's clock. Its worker reports it when it has
+ * run for 2 s, each 10 s while it goes on, and when Redis has answered its verdict. */
+typedef struct hf_reported_run {
     size_t size; /* the library sets it */
     char id[HF_ID_SIZE], type[HF_ID_SIZE];
     uint32_t run;     /* of the job, from 1 on: failed attempts and crashes count. As
@@ -47,17 +47,17 @@ typedef struct hf_told_run {
     int64_t ran_ms;   /* HF_RUN_GOES_ON: 0 */
     hf_run_end end;
     uint32_t unused;
-} hf_told_run;
+} hf_reported_run;
 
-/* What one worker tells of a second. Borrowed until the callback returns. */
+/* What one worker reports of a second. Borrowed until the callback returns. */
 typedef struct hf_runs_entry {
     size_t size;                      /* the library sets it */
     const char *worker;               /* its id */
-    int64_t at_ms;                    /* when it was told: Unix ms on Redis's clock */
+    int64_t at_ms;                    /* when it was reported: Unix ms on Redis's clock */
     int64_t short_done, short_failed; /* runs below 2 s that ended since its last entry;
                                         failed: also dead, crashed, or lost */
     int64_t cut;                      /* longer ones that found no room, beyond 200 */
-    const hf_told_run *runs;          /* n_runs */
+    const hf_reported_run *runs;      /* n_runs */
     size_t n_runs;
 } hf_runs_entry;
 typedef void (*hf_runs_cb)(const hf_runs_entry *entry, void *arg);
@@ -65,8 +65,8 @@ typedef void (*hf_runs_cb)(const hf_runs_entry *entry, void *arg);
 /* Where a call has stopped, so the next one can continue. */
 typedef struct hf_runs_place {
     size_t size;      /* HF_RUNS_PLACE_INIT */
-    int64_t since_ms; /* set by the caller: only what was told at this time (Unix ms on
-                         Redis's clock) or later; 0: all */
+    int64_t since_ms; /* set by the caller: only what was reported at this time (Unix ms
+                         on Redis's clock) or later; 0: all */
     int64_t now_ms;   /* when it was read */
     bool more;        /* there are entries that this call had no room for */
     bool unused[7];

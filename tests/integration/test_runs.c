@@ -48,7 +48,7 @@ static struct seen {
     size_t entries, n;
     int64_t ok, failed, cut;
     size_t most; /* runs in one entry */
-    hf_told_run runs[RUNS_MAX];
+    hf_reported_run runs[RUNS_MAX];
     char workers[RUNS_MAX][HF_HOLDER_SIZE];
 } seen;
 
@@ -93,7 +93,7 @@ static void watch(void)
 }
 
 /* The last line about a job; looks first. NULL: there is none. */
-static const hf_told_run *told(const char *id)
+static const hf_reported_run *told(const char *id)
 {
     look();
     for (size_t i = seen.n; i-- > 0;)
@@ -104,7 +104,7 @@ static const hf_told_run *told(const char *id)
 
 static bool has_ended(const char *id, hf_run_end end)
 {
-    const hf_told_run *run = told(id);
+    const hf_reported_run *run = told(id);
     return run != NULL && run->end == end;
 }
 
@@ -165,7 +165,7 @@ static void a_run_is_told_when_it_goes_on_and_when_it_ends(void **state)
     put("c", "heed");
     const int64_t from = hf_queue_fixture_now(&fixture);
     EVENTUALLY(SOON_MS, told("a") != NULL && told("b") != NULL && told("c") != NULL);
-    const hf_told_run *a = told("a");
+    const hf_reported_run *a = told("a");
     assert_int_equal(a->end, HF_RUN_GOES_ON);
     assert_string_equal(a->type, "t");
     assert_int_equal(a->run, 1);
@@ -319,7 +319,7 @@ static void what_ended_last_is_told_when_the_worker_ends(void **state)
     put("a", "gate");
     EVENTUALLY(SOON_MS, told("a") != NULL);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK); /* it gives way */
-    const hf_told_run *a = told("a");
+    const hf_reported_run *a = told("a");
     assert_true(a->end != HF_RUN_GOES_ON);
 }
 

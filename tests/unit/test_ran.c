@@ -30,15 +30,15 @@ static int down(void **state)
     return 0;
 }
 
-static hf_told_run run_of(hf_run_end end)
+static hf_reported_run run_of(hf_run_end end)
 {
-    return (hf_told_run){.id = "P7aM-_.:1",
-                         .type = "report.render",
-                         .run = 4,
-                         .slot = 12,
-                         .start_ms = 1700000000000,
-                         .ran_ms = 2345,
-                         .end = end};
+    return (hf_reported_run){.id = "P7aM-_.:1",
+                             .type = "report.render",
+                             .run = 4,
+                             .slot = 12,
+                             .start_ms = 1700000000000,
+                             .ran_ms = 2345,
+                             .end = end};
 }
 
 static void an_entry_is_written_as_the_document_says(void **state)
@@ -48,7 +48,7 @@ static void an_entry_is_written_as_the_document_says(void **state)
                               .ok = 40,
                               .failed = 2,
                               .cut = 1};
-    const hf_told_run ended = run_of(HF_RUN_DONE), goes_on = run_of(HF_RUN_GOES_ON);
+    const hf_reported_run ended = run_of(HF_RUN_DONE), goes_on = run_of(HF_RUN_GOES_ON);
     (void)state;
     hf_ran_write_head(&buf, &head);
     hf_ran_write(&buf, &ended);
@@ -75,8 +75,8 @@ static void each_end_has_its_letter_and_its_word(void **state)
     assert_string_equal(hf_run_end_word(HF_RUN_GOES_ON), "runs");
     assert_string_equal(hf_run_end_word((hf_run_end)99), "unknown");
     for (size_t i = 0; i < HF_COUNT(ends); i++) {
-        const hf_told_run run = run_of(ends[i].end);
-        hf_told_run read;
+        const hf_reported_run run = run_of(ends[i].end);
+        hf_reported_run read;
         hf_buf_clear(&buf);
         hf_ran_write(&buf, &run);
         assert_int_equal(buf.data[buf.len - 2], ends[i].letter);
@@ -93,7 +93,7 @@ static void what_was_written_is_read(void **state)
     const char *at = HEAD "P7aM-_.:1 report.render 4 12 1700000000000 2345 x\n"
                           "other t 1 0 1 - -\n";
     hf_ran_head head;
-    hf_told_run run;
+    hf_reported_run run;
     (void)state;
     assert_true(hf_ran_read_head(&at, &head));
     assert_string_equal(head.worker, "web1-4711-00c0ffee00c0ffee");
@@ -141,7 +141,7 @@ static void a_line_that_is_none_is_skipped(void **state)
     for (size_t i = 0; i < HF_COUNT(lines); i++) {
         char text[128];
         const char *at = text;
-        hf_told_run run;
+        hf_reported_run run;
         (void)snprintf(text, sizeof text, "%s\nnext t 1 0 1 5 d\n", lines[i]);
         if (hf_ran_read(&at, &run))
             fail_msg("it was read: '%s'", lines[i]);
@@ -173,7 +173,7 @@ static void a_head_that_is_none_is_skipped(void **state)
 /* 200 runs with the longest names. */
 static void the_largest_entry_has_room(void **state)
 {
-    hf_told_run run = run_of(HF_RUN_DONE);
+    hf_reported_run run = run_of(HF_RUN_DONE);
     hf_ran_head head = {.at_ms = HF_TIME_MAX_MS,
                         .ok = INT64_MAX / 2,
                         .failed = INT64_MAX / 2,
