@@ -40,7 +40,7 @@ typedef struct waiting {
     hf_admin *admin;
     const hf_ask *ask;
     hf_node *node;
-    hf_rest *rest;
+    hf_node_backoff *backoff;
     hf_run_waiter run;
     hf_err err;
 } waiting;
@@ -239,7 +239,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (w->err == HF_SHARDED &&
         hf_shards_refused(&w->admin->shards, answer->detail) != HF_OK)
         w->err = HF_PROTO;
-    (void)hf_node_answered(w->node, w->rest, answer);
+    (void)hf_node_answered(w->node, w->backoff, answer);
     if (answer->err != HF_OK)
         (void)hf_admin_fail(w->admin, w->err, "%s", answer->detail);
     else if (w->err != HF_OK)
@@ -259,7 +259,7 @@ static unsigned slot_of(const hf_admin *admin, const hf_ask *ask)
 }
 
 static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns,
-                      hf_rest *rest)
+                      hf_node_backoff *backoff)
 {
     hf_node *node;
     hf_err err = wait_ready(admin, slot_of(admin, ask), until_ns, &node);
@@ -268,8 +268,11 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns,
     uint32_t left = left_ms(until_ns);
     if (left == 0)
         return hf_admin_fail(admin, HF_TIMEOUT, "the deadline passed before it was sent");
-    waiting w = {
-        .admin = admin, .ask = ask, .node = node, .rest = rest, .run.submits = true};
+    waiting w = {.admin = admin,
+                 .ask = ask,
+                 .node = node,
+                 .backoff = backoff,
+                 .run.submits = true};
     hf_bytes key = {NULL, 0};
     if (ask->queue != NULL)
         key = (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
@@ -316,34 +319,36 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
     bool unsure = false, refused = false;
     char why[HF_DETAIL_SIZE];
     uint32_t tries = 0;
-    hf_rest rest = {.refusals = 0};
+    hf_node_backoff backoff = {.refusals = 0};
     for (int unknown = 0;;) {
         bool last =
             refused && hf_boot_ns() >= until_ns - RETRY_MS * HF_MS_NS; /* see below */
-        hf_err err = ask_one(admin, ask, until_ns, &rest);
+        hf_err err = ask_one(admin, ask, until_ns, &backoff);
         if (err == HF_NOSCRIPT && ++unknown < NOSCRIPT_TRIES)
             continue;
         if (err == HF_DEADLINE)
             return late(admin, unsure);
         unsure = unsure || err == HF_UNSURE;
-        bool rests = hf_err_is(err, HF_ERR_OF_CLUSTER);
-        if (rests)
+        bool backs_off = hf_err_is(err, HF_ERR_OF_CLUSTER);
+        if (backs_off)
             (void)snprintf(why, sizeof why, "%s", admin->detail);
-        refused = refused || rests;
+        refused = refused || backs_off;
         bool nothing = hf_err_is(err, HF_ERR_PASSES);
         bool again = nothing || (err == HF_UNSURE && !ask->once);
-        /* A queue that rests is asked a last time, so the reason is told. */
-        uint64_t last_ns = until_ns - (rests ? RETRY_MS * HF_MS_NS : 0);
+        /* A queue that backs off is asked a last time, so the reason is told. */
+        uint64_t last_ns = until_ns - (backs_off ? RETRY_MS * HF_MS_NS : 0);
         if (!again || hf_boot_ns() >= last_ns) {
             if (unsure && ask->writes && (nothing || err == HF_TIMEOUT))
                 return HF_UNSURE;
             /* If that time was too short for an answer, the one before is the reason. */
-            rests = rests ||
-                    (last && (err == HF_TIMEOUT || (err == HF_UNSURE && !ask->writes)));
-            return rests ? unserved(admin, ask, why) : err;
+            backs_off =
+                backs_off ||
+                (last && (err == HF_TIMEOUT || (err == HF_UNSURE && !ask->writes)));
+            return backs_off ? unserved(admin, ask, why) : err;
         }
         int64_t ms = hf_backoff_ms(&pauses, ++tries, &admin->rng);
-        uint64_t pause = rests ? rest.until_ns : hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+        uint64_t pause =
+            backs_off ? backoff.until_ns : hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
         hf_admin_idle(admin, pause < last_ns ? pause : last_ns);
     }
 }

@@ -151,11 +151,11 @@ static bool may_pass(hf_err err)
            hf_err_is(err, HF_ERR_AT_ONCE | HF_ERR_PASSES | HF_ERR_NO_WRITES);
 }
 
-static void rest(hf_lock *lock)
+static void back_off(hf_lock *lock)
 {
     uint64_t limit = limit_ns(lock);
     lock->step = STEP_PAUSE;
-    lock->due_ns = lock->rest.until_ns < limit ? lock->rest.until_ns : limit;
+    lock->due_ns = lock->backoff.until_ns < limit ? lock->backoff.until_ns : limit;
 }
 
 /* `elsewhere`: another node may have it. */
@@ -170,10 +170,10 @@ static void again(hf_lock *lock, hf_err err, bool elsewhere, const char *detail)
     else if (err == HF_UNSURE || err == HF_CONN)
         lock->step = STEP_ACQUIRE; /* with the next connection */
     else if (hf_err_is(err, HF_ERR_AT_ONCE) ||
-             (elsewhere && hf_boot_ns() >= lock->rest.until_ns))
+             (elsewhere && hf_boot_ns() >= lock->backoff.until_ns))
         hf_acquire_send(lock);
     else if (elsewhere)
-        rest(lock);
+        back_off(lock);
     else
         pause_until(lock, &backoff, limit_ns(lock));
 }
@@ -203,7 +203,7 @@ static void hold(hf_lock *lock)
     int entering = HF_LOCK_ENTERING, waiting = HF_LOCK_WAITING;
     if (!atomic_compare_exchange_strong(&lock->state, &entering, HF_LOCK_HELD))
         (void)atomic_compare_exchange_strong(&lock->state, &waiting, HF_LOCK_HELD);
-    hf_lock_move(lock, &lock->locks->resting);
+    hf_lock_move(lock, &lock->locks->held);
     tell(lock, HF_OK, "");
 }
 
@@ -249,7 +249,7 @@ static void confirm_again(hf_lock *lock, hf_err err, bool elsewhere, const char 
     lock->acquire.last_err = err;
     (void)snprintf(lock->acquire.detail, sizeof lock->acquire.detail, "%s", detail);
     if (!elsewhere && hf_err_is(err, HF_ERR_PASSES | HF_ERR_NO_WRITES))
-        lock->rest.until_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
+        lock->backoff.until_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
     hf_acquire_confirm_send(lock);
 }
 
@@ -260,7 +260,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_lock_renewed renewed;
     hf_lease_note what;
     hf_err err = hf_op_renewed_read(answer, &renewed);
-    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->rest, answer);
+    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->backoff, answer);
     lock->in_flight--;
     if (renewed.now_ms > 0)
         hf_lock_node_clock(lock->asked, renewed.now_ms, answer->sent_ns);
@@ -292,10 +292,10 @@ void hf_acquire_confirm_send(hf_lock *lock)
                                   .lease_ms = atomic_load(&lock->lease_ms),
                                   .simple = lock->simple,
                                   .shown = ""};
-    bool rests = hf_boot_ns() < lock->rest.until_ns;
+    bool backs_off = hf_boot_ns() < lock->backoff.until_ns;
     lock->due_ns =
-        rests ? lock->rest.until_ns : UINT64_MAX; /* with the next connection */
-    if (rests || lock->acquire.asks_replicas || lock->in_flight > 0 ||
+        backs_off ? lock->backoff.until_ns : UINT64_MAX; /* with the next connection */
+    if (backs_off || lock->acquire.asks_replicas || lock->in_flight > 0 ||
         !hf_lock_node_ready(node))
         return;
     lock->asked = node;
@@ -559,7 +559,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
     hf_lock_client *locks = lock->locks;
     hf_acquired e;
     hf_err err = hf_op_acquired_read(answer, &e);
-    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->rest, answer);
+    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->backoff, answer);
     lock->in_flight--;
     if (e.now_ms > 0)
         hf_lock_node_clock(lock->asked, e.now_ms, answer->sent_ns);

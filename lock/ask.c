@@ -111,7 +111,7 @@ static bool is_confirmed(hf_lock_ask *ask)
 static void try_again(hf_lock_ask *ask, hf_err err, const char *detail, bool elsewhere)
 {
     uint64_t now_ns = hf_boot_ns();
-    ask->due_ns = elsewhere            ? ask->rest.until_ns
+    ask->due_ns = elsewhere            ? ask->backoff.until_ns
                   : err == HF_NOSCRIPT ? now_ns
                                        : now_ns + RETRY_MS * HF_MS_NS;
     if (hf_err_is(err, HF_ERR_AT_ONCE))
@@ -126,7 +126,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_lock_client *locks = ask->locks;
     ask->in_flight = false;
     hf_err err = ask->read(ask, answer);
-    bool elsewhere = hf_node_answered(&ask->node->base, &ask->rest, answer);
+    bool elsewhere = hf_node_answered(&ask->node->base, &ask->backoff, answer);
     int64_t redis_ms =
         0; /* also told with HF_DEADLINE: it goes again with the new time */
     hf_err status = hf_send_script_status(answer, 2, &redis_ms);

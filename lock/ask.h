@@ -14,7 +14,7 @@ typedef struct hf_lock_ask {
     hf_server *redis; /* for this one (borrowed); or */
     unsigned slot;    /* about keys in this one */
     hf_lock_node *node; /* that it was for last */
-    hf_rest rest;
+    hf_node_backoff backoff;
     hf_run_waiter *waiter; /* or */
     void (*on_end)(struct hf_lock_ask *ask);
     bool calls_back; /* also where its caller waits: `read` calls a callback */

@@ -48,8 +48,8 @@ static void begin_closing(hf_lock_client *locks)
     locks->closing = true;
     locks->close_until_ns = hf_boot_ns() + locks->request_timeout_ms * HF_MS_NS;
     hf_ask_end_all(locks, NULL, HF_CLOSED, hf_err_text(HF_CLOSED));
-    while (locks->resting != NULL) {
-        hf_lock *lock = locks->resting;
+    while (locks->held != NULL) {
+        hf_lock *lock = locks->held;
         int kept = HF_LOCK_NOT_LOST;
         (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_CLOSED);
         hf_hold_drop(lock);
@@ -201,7 +201,7 @@ static void on_change(void *arg)
     hf_lock_client *locks = arg;
     for (hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
         (void)hf_lock_route(lock);
-    for (hf_lock *lock = locks->resting; lock != NULL; lock = lock->next)
+    for (hf_lock *lock = locks->held; lock != NULL; lock = lock->next)
         (void)hf_lock_route(lock);
     if (hf_nodes_are_refused(&locks->nodes))
         on_refused(locks, HF_CONTAINER(locks->nodes.away, hf_lock_node, base));
@@ -226,7 +226,7 @@ static bool needs(void *owner, const hf_node *base)
     const hf_lock_client *locks = owner;
     const hf_lock_node *node = HF_CONTAINER(base, hf_lock_node, base);
     if (hf_cluster_has_slots(locks->nodes.cluster, base->redis) ||
-        is_at(locks->active, node) || is_at(locks->resting, node))
+        is_at(locks->active, node) || is_at(locks->held, node))
         return true;
     for (const hf_lock_ask *ask = locks->asks; ask != NULL; ask = ask->next)
         if (ask->node == node)

@@ -33,8 +33,8 @@ struct hf_lock_client {
     void *arg;
     hf_rng rng;
 
-    hf_lock *active;  /* there is something to do or to wait for */
-    hf_lock *resting; /* held */
+    hf_lock *active; /* there is something to do or to wait for */
+    hf_lock *held;
     struct hf_lock_ask *asks;
     void (*on_asked)(
         hf_lock *lock); /* a call about it has ended, and it is being released */

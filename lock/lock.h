@@ -43,7 +43,7 @@ struct hf_lock {
     /* ---- common: valid in all steps ---- */
 
     hf_lock_client *locks;
-    hf_lock *next, *prev; /* in locks->active, or locks->resting */
+    hf_lock *next, *prev; /* in locks->active, or locks->held */
     hf_lock **list;
     hf_handle handle;
     hf_lock_step step;
@@ -73,13 +73,13 @@ struct hf_lock {
 
     /* its requests: to acquire, to confirm, to release */
     unsigned in_flight;
-    hf_lock_node *asked; /* of the last one */
-    hf_rest rest;        /* CONFIRM and RELEASE wait for its end */
-    uint64_t due_ns;     /* the next one, in PAUSE, CONFIRM and RELEASE */
-    bool may_be_there;   /* a request to acquire was executed, or may have been */
-    int64_t doubt_ms;    /* until then, on Redis's clock, one that was not answered may
-                            still be executed; 0: there is none */
-    hf_reading reading;  /* of the watchdog's thread while there is a lease */
+    hf_lock_node *asked;     /* of the last one */
+    hf_node_backoff backoff; /* CONFIRM and RELEASE wait for its end */
+    uint64_t due_ns;         /* the next one, in PAUSE, CONFIRM and RELEASE */
+    bool may_be_there;       /* a request to acquire was executed, or may have been */
+    int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may
+                           still be executed; 0: there is none */
+    hf_reading reading; /* of the watchdog's thread while there is a lease */
 
     /* ---- acquire: valid in ACQUIRE, PAUSE, WAIT and CONFIRM ---- */
 

@@ -87,7 +87,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     hf_lock_client *locks = lock->locks;
     hf_released left;
     hf_err err = hf_op_released_read(answer, &left);
-    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->rest, answer);
+    bool elsewhere = hf_node_answered(&lock->asked->base, &lock->backoff, answer);
     lock->in_flight--;
     if (left.now_ms > 0)
         hf_lock_node_clock(lock->asked, left.now_ms, answer->sent_ns);
@@ -100,7 +100,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
         conclude(lock);
     } else {
         lock->release.in_doubt = lock->release.in_doubt || err == HF_UNSURE;
-        lock->due_ns = elsewhere ? lock->rest.until_ns : hf_boot_ns();
+        lock->due_ns = elsewhere ? lock->backoff.until_ns : hf_boot_ns();
         if (err != HF_NOSCRIPT && !elsewhere)
             lock->due_ns += RETRY_MS * HF_MS_NS;
     }
@@ -110,10 +110,10 @@ static void on_release_answered(const hf_answer *answer, void *arg)
 void hf_release_send(hf_lock *lock)
 {
     hf_lock_node *node = hf_lock_route(lock);
-    bool rests = hf_boot_ns() < lock->rest.until_ns;
+    bool backs_off = hf_boot_ns() < lock->backoff.until_ns;
     /* Otherwise it is sent after the answer, or with the next connection. */
-    lock->due_ns = rests ? lock->rest.until_ns : UINT64_MAX;
-    if (rests || lock->in_flight > 0 || !hf_lock_node_ready(node))
+    lock->due_ns = backs_off ? lock->backoff.until_ns : UINT64_MAX;
+    if (backs_off || lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
     lock->asked = node;
     const hf_lock_of of = hf_lock_of_lock(lock);

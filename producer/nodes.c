@@ -38,7 +38,7 @@ static void on_event(hf_node *base, hf_err err, const char *detail)
     nodes->hooks->on_event(node, err);
 }
 
-/* A queue that rests keeps its last node: it mostly returns there, each time. */
+/* A queue that backs off keeps its last node: it mostly returns there, each time. */
 static bool needs(void *owner, const hf_node *base)
 {
     const hf_producer_nodes *nodes = owner;
@@ -49,7 +49,7 @@ static bool needs(void *owner, const hf_node *base)
         (nodes->registry.line == away && nodes->registry_met == node))
         return true;
     for (const hf_target *t = nodes->targets; t != NULL; t = t->routed)
-        if (t->line == &node->line || (t->line == away && t->flew == node))
+        if (t->line == &node->line || (t->line == away && t->last_node == node))
             return true;
     return false;
 }
@@ -63,8 +63,8 @@ static void on_leave(hf_node *base)
     if (nodes->registry_met == node)
         nodes->registry_met = NULL;
     for (hf_target *t = nodes->targets; t != NULL; t = t->routed)
-        if (t->flew == node)
-            t->flew = NULL;
+        if (t->last_node == node)
+            t->last_node = NULL;
 }
 
 /* ---- where a queue belongs ---- */
@@ -73,25 +73,25 @@ static hf_producer_node *place_of(hf_producer_nodes *nodes, hf_target *target,
                                   uint64_t now_ns)
 {
     hf_producer_node *away = hf_producer_node_from(nodes->all.away);
-    if (target->rest.until_ns > now_ns)
+    if (target->backoff.until_ns > now_ns)
         return away;
     hf_producer_node *node =
         hf_producer_node_from(hf_nodes_find(&nodes->all, target->slot));
     if (node == away) {
-        target->rest.until_ns = now_ns + UNKNOWN_MS * HF_MS_NS;
+        target->backoff.until_ns = now_ns + UNKNOWN_MS * HF_MS_NS;
         return node;
     }
-    if (target->in_flight > 0 && node != target->flew)
+    if (target->in_flight > 0 && node != target->last_node)
         nodes->hooks->withdraw(nodes->owner, target);
-    return target->in_flight > 0 && node != target->flew ? away : node;
+    return target->in_flight > 0 && node != target->last_node ? away : node;
 }
 
 static void route(hf_producer_nodes *nodes, hf_target *target, uint64_t now_ns)
 {
     hf_producer_node *node = place_of(nodes, target, now_ns);
-    if (&node->base == nodes->all.away && target->rest.until_ns > now_ns &&
-        target->rest.until_ns < nodes->due_ns)
-        nodes->due_ns = target->rest.until_ns;
+    if (&node->base == nodes->all.away && target->backoff.until_ns > now_ns &&
+        target->backoff.until_ns < nodes->due_ns)
+        nodes->due_ns = target->backoff.until_ns;
     target->goes = &node->line;
 }
 
@@ -161,7 +161,7 @@ void hf_producer_nodes_route(hf_producer_nodes *nodes, uint64_t now_ns)
 void hf_producer_nodes_refused(hf_producer_node *node, hf_target *target,
                                const hf_answer *answer)
 {
-    (void)hf_node_answered(&node->base, &target->rest, answer);
+    (void)hf_node_answered(&node->base, &target->backoff, answer);
     hf_producer_nodes_of(node)->stale = true;
 }
 
@@ -229,14 +229,14 @@ bool hf_producer_nodes_register_all(hf_producer_nodes *nodes)
 
 /* ---- life ---- */
 
-/* All that rest for want of a node look again. */
+/* All that back off for want of a node look again. */
 static void on_change(void *owner)
 {
     hf_producer_nodes *nodes = owner;
     for (hf_target *t = nodes->targets; t != NULL; t = t->routed)
-        if (t->rest.refusals == 0)
-            t->rest.until_ns = 0;
-    nodes->registry.rest.until_ns = 0;
+        if (t->backoff.refusals == 0)
+            t->backoff.until_ns = 0;
+    nodes->registry.backoff.until_ns = 0;
     nodes->stale = true;
     nodes->hooks->on_change(nodes->owner);
 }

@@ -1,9 +1,9 @@
 /* nodes.h - what a producer sends to which node (redis/nodes.h).
  *
  * A plain URL has one node for all queues. In a cluster each queue is at the node that
- * has its slot. It is `away` while no node is known to serve it, while it rests after a
- * refusal, and while a request of it is in flight at a node that it has left: so all that
- * is unanswered of a queue is at one node, or waits to be sent to one.
+ * has its slot. It is `away` while no node is known to serve it, while it backs off after
+ * a refusal, and while a request of it is in flight at a node that it has left: so all
+ * that is unanswered of a queue is at one node, or waits to be sent to one.
  *
  *      new queue --> away --its slot has a node--> at a node
  *                      ^                              |
@@ -112,7 +112,7 @@ void hf_producer_nodes_refused(hf_producer_node *node, hf_target *target,
 /* It has executed one. */
 static inline void hf_producer_nodes_accepted(hf_target *target)
 {
-    target->rest.refusals = 0;
+    target->backoff.refusals = 0;
 }
 /* The last request of the queue has left the flight of its node. */
 static inline void hf_producer_nodes_landed(hf_producer_nodes *nodes,

@@ -119,7 +119,7 @@ static void enter_flight(hf_requests *requests, hf_batch *batch)
     node->bytes_in_flight += batch->charge;
     hf_producer_node_note_oldest(node);
     batch->target->in_flight++;
-    batch->target->flew = node;
+    batch->target->last_node = node;
     batch->target->used = true;
     if (batch->deadline_ns < requests->next_deadline_ns)
         requests->next_deadline_ns = batch->deadline_ns;
@@ -385,7 +385,7 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *
 static void withdraw(void *owner, hf_target *target)
 {
     hf_requests *requests = owner;
-    hf_producer_node *node = target->flew;
+    hf_producer_node *node = target->last_node;
     hf_batch *next;
     for (hf_batch *batch = node->flight.first; batch != NULL; batch = next) {
         next = batch->next;

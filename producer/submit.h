@@ -62,9 +62,9 @@ typedef struct hf_target {
     struct hf_target *routed;
     hf_line *goes; /* where `line` is next */
     unsigned slot;
-    size_t in_flight;              /* its requests; */
-    struct hf_producer_node *flew; /* the node of the last one that was sent */
-    hf_rest rest;
+    size_t in_flight;                   /* its requests; */
+    struct hf_producer_node *last_node; /* the node of the last one that was sent */
+    hf_node_backoff backoff;
 } hf_target;
 
 /* Numbers that are counted here and numbers that the caller gives would answer for each

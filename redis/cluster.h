@@ -15,8 +15,8 @@
  *
  * The table comes from CLUSTER SLOTS: of the node that has answered MOVED, of nodes that
  * are known, and of those in the URL, in turn. It is read while there is a reason, and
- * not else. After a failure the next node is asked; when all have failed, it rests for 50
- * ms to 1.5 s, with jitter. No state is final.
+ * not else. After a failure the next node is asked; when all have failed, it backs off
+ * for 50 ms to 1.5 s, with jitter. No state is final.
  *
  * Threads: any may call hf_cluster_server(), _refused(), _moved(), _doubt(), _changes(),
  * _has_slots(), _key(), _status(). The lock is held for a few instructions, and while a

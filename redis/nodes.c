@@ -13,7 +13,7 @@
 enum { SECOND_AGAIN_MS = 1000 };
 
 /* Of a sender whose slot no node serves at the moment. */
-static const hf_backoff rests = {
+static const hf_backoff delays = {
     .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 20, .cap_ms = 500, .jitter = 0.25};
 
 static bool has_second(const hf_nodes *nodes)
@@ -23,27 +23,28 @@ static bool has_second(const hf_nodes *nodes)
 
 /* ---- one of them ---- */
 
-void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err)
+void hf_node_back_off(hf_node *node, hf_node_backoff *backoff, hf_err err)
 {
-    const bool at_once = err == HF_MOVED && rest->refusals == 0;
-    rest->refusals++;
-    int64_t ms = at_once ? 0 : hf_backoff_ms(&rests, rest->refusals, &node->redis->rng);
-    rest->began_ns = hf_boot_ns();
-    rest->until_ns = rest->began_ns + (uint64_t)ms * HF_MS_NS;
+    const bool at_once = err == HF_MOVED && backoff->refusals == 0;
+    backoff->refusals++;
+    int64_t ms =
+        at_once ? 0 : hf_backoff_ms(&delays, backoff->refusals, &node->redis->rng);
+    backoff->began_ns = hf_boot_ns();
+    backoff->until_ns = backoff->began_ns + (uint64_t)ms * HF_MS_NS;
 }
 
-bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer)
+bool hf_node_answered(hf_node *node, hf_node_backoff *backoff, const hf_answer *answer)
 {
     bool elsewhere = hf_cluster_refused(node->nodes->cluster, node->redis, answer->err,
                                         answer->detail);
-    if (rest == NULL)
+    if (backoff == NULL)
         return elsewhere;
     if (!elsewhere) {
-        rest->refusals = answer->err == HF_UNSURE ? rest->refusals : 0;
+        backoff->refusals = answer->err == HF_UNSURE ? backoff->refusals : 0;
         return false;
     }
-    if (answer->sent_ns >= rest->began_ns)
-        hf_node_rest(node, rest, answer->err);
+    if (answer->sent_ns >= backoff->began_ns)
+        hf_node_back_off(node, backoff, answer->err);
     return true;
 }
 

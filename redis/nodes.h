@@ -9,7 +9,7 @@
  *     hf_nodes_open(&nodes, server, &opts, detail);
  *     hf_nodes_start(&nodes, loop, detail);    connects, or asks for the table of slots
  *     node = hf_nodes_find(&nodes, slot);      at the start, and on_change
- *     hf_node_answered(node, &rest, answer);   with each answer, or each refusal
+ *     hf_node_answered(node, &backoff, answer);   with each answer, or each refusal
  *     hf_nodes_tidy(&nodes);                   when something has left a node
  *     hf_nodes_close(&nodes, on_closed, arg);
  *     hf_nodes_free(&nodes);
@@ -21,10 +21,11 @@
  *
  *   - A node has refused a request because the slot is elsewhere, is served by none at
  *     the moment, or because it is no primary any more: nothing happened. MOVED corrects
- * the table, anything else is a reason to ask for it, and the sender rests (hf_rest).
- * Others at that node go on. After one MOVED the sender goes on at once; after the second
- * in a row it rests (20 ms, doubled up to 500 ms, with jitter), because two nodes may
- * send it back and forth. It is no error to report before a deadline.
+ * the table, anything else is a reason to ask for it, and the sender backs off
+ * (hf_node_backoff). Others at that node go on. After one MOVED the sender goes on at
+ * once; after the second in a row it backs off (20 ms, doubled up to 500 ms, with
+ * jitter), because two nodes may send it back and forth. It is no error to report before
+ * a deadline.
  *
  *   - A connection is lost, or cannot be made: the table may be wrong.
  *
@@ -146,19 +147,19 @@ bool hf_nodes_are_refused(hf_nodes *nodes);
 /* ---- one of them ---- */
 
 /* How a sender (a queue, a lock, a call) gets on with the nodes. Zero: well. */
-typedef struct hf_rest {
+typedef struct hf_node_backoff {
     uint32_t refusals; /* in a row */
     uint64_t began_ns; /* what was sent before met the same cause */
     uint64_t until_ns; /* the sender sends nothing before: it looks itself */
-} hf_rest;
+} hf_node_backoff;
 
 /* The node has answered a request of this sender so. True: nothing happened, and another
- * node may have its slot: the sender looks for it at rest->until_ns, which may be now.
- * rest NULL, from any thread: the sender has times of its own, as renewals have
+ * node may have its slot: the sender looks for it at backoff->until_ns, which may be now.
+ * backoff NULL, from any thread: the sender has times of its own, as renewals have
  * (lock/watchdog/watchdog.c). The table is corrected all the same. */
-bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *answer);
-/* A part of it: sets `rest` for this refusal. */
-void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err);
+bool hf_node_answered(hf_node *node, hf_node_backoff *backoff, const hf_answer *answer);
+/* A part of it: sets `backoff` for this refusal. */
+void hf_node_back_off(hf_node *node, hf_node_backoff *backoff, hf_err err);
 
 /* For a handle of the user's own, for which on_open has counted `open` up: it is closed.
  */

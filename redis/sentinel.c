@@ -22,11 +22,11 @@ enum {
     WHY_SIZE = 200
 };
 
-static const hf_backoff rests = {
+static const hf_backoff delays = {
     .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 1200, .jitter = 0.25};
 
 typedef enum sentinel_state {
-    RESTING,    /* no Sentinel has named a primary; until the timer ends */
+    BACKOFF,    /* no Sentinel has named a primary; until the timer ends */
     CONNECTING, /* to node `at` */
     ASKING,     /* node `at` owes an answer */
     READY,      /* node `at` is connected; it is asked again when the timer ends */
@@ -51,8 +51,8 @@ struct hf_sentinel {
     sentinel_state state;
     uv_timer_t timer;
     size_t at;      /* the node that is asked */
-    size_t in_vain; /* nodes that were asked since the last answer or rest */
-    peer *asker;    /* NULL in RESTING and CLOSED */
+    size_t in_vain; /* nodes that were asked since the last answer or backoff */
+    peer *asker;    /* NULL in BACKOFF and CLOSED */
     peer *listener; /* NULL: until the next answer */
     bool again;     /* the answer that comes may be too old: ask once more */
     bool doubted;   /* what node `at` said was of no use */
@@ -163,12 +163,12 @@ static int weight(hf_err err)
     return err == HF_CONFIG ? 3 : err == HF_AUTH ? 2 : err == HF_OK ? 0 : 1;
 }
 
-static void rest(hf_sentinel *s)
+static void back_off(hf_sentinel *s)
 {
     hf_err err = s->err;
     s->in_vain = 0;
     s->err = HF_OK;
-    ask_in(s, hf_backoff_ms(&rests, ++s->failures, &s->rng));
+    ask_in(s, hf_backoff_ms(&delays, ++s->failures, &s->rng));
     s->hooks->on_vain(s->owner, err, s->why);
 }
 
@@ -180,11 +180,11 @@ static void fail(hf_sentinel *s, hf_err err, const char *why)
         snprintf(s->why, sizeof s->why, "Sentinel %s", why);
     }
     leave_node(s);
-    s->state = RESTING;
+    s->state = BACKOFF;
     if (++s->in_vain < s->url.sentinel.n_nodes)
         ask(s);
     else
-        rest(s);
+        back_off(s);
 }
 
 /* ---- listening ---- */
@@ -318,10 +318,10 @@ static void ask(hf_sentinel *s)
     hf_err err = HF_OK;
     if (s->doubted && s->state == READY) {
         leave_node(s);
-        s->state = RESTING;
+        s->state = BACKOFF;
     }
     switch (s->state) {
-    case RESTING:
+    case BACKOFF:
         s->state = CONNECTING;
         err = open_peer(s, &s->asker, on_asker, NULL, why);
         break;

@@ -5,13 +5,13 @@
  * second connection to the same Sentinel listens for news of a failover. A message is
  * only a reason to ask at once; without messages the new primary is known a second later.
  *
- *   RESTING --> CONNECTING --> ASKING --> READY    an answer names a primary
+ *   BACKOFF --> CONNECTING --> ASKING --> READY    an answer names a primary
  *                     ^            ^         |
  *                     |            '---------|       a second has passed, a message, ...
  *                     '----------------------'       lost, or what it named is of no use
  *
- * When a Sentinel fails, the next one is asked; when all have failed in a row, it rests,
- * for 50 ms to 1.5 s, with jitter. No state is final: it goes on until it is closed.
+ * When a Sentinel fails, the next one is asked; when all have failed in a row, it backs
+ * off, for 50 ms to 1.5 s, with jitter. No state is final: it goes on until it is closed.
  *
  * Not thread-safe: call from the loop's thread only. */
 #ifndef HF_REDIS_SENTINEL_H

@@ -20,7 +20,7 @@ enum {
     ANSWER_MS = 1000 /* a node that is connected has this long for an answer */
 };
 
-static const hf_backoff rests = {
+static const hf_backoff delays = {
     .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 1200, .jitter = 0.25};
 
 typedef enum watch_state {
@@ -141,7 +141,7 @@ static void fail(hf_slot_watch *w, hf_err err, const char *why)
         return;
     }
     w->wanted = true;
-    end_round(w, (uint64_t)hf_backoff_ms(&rests, ++w->failed, &w->rng));
+    end_round(w, (uint64_t)hf_backoff_ms(&delays, ++w->failed, &w->rng));
     w->hooks->on_vain(w->owner, w->err, w->why);
 }
 

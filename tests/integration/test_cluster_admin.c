@@ -13,7 +13,10 @@
 #include "tests/support/proc.h"
 #include "tests/support/producer.h"
 
-enum { REST_MS = 2000, RESTS = 12 /* after 20, 40 ... 500 ms, give or take a quarter */ };
+enum {
+    BACKOFF_MS = 2000,
+    REFUSALS = 12 /* after 20, 40 ... 500 ms, give or take a quarter */
+};
 enum { LONG_MS = 30000, SHORT_MS = 300, AT_ONCE_MS = 800, QUEUES = 3, NAME = 32 };
 
 static hf_cluster_fixture nodes;
@@ -156,12 +159,12 @@ static void a_queue_that_moves_is_asked_less_and_less_often(void **state)
     hf_cluster_move_begin(&nodes, slot, &nodes.nodes[1]);
     const long long before = refused(&nodes.nodes[0]);
     hf_admin *patient = admin;
-    open_admin(REST_MS);
+    open_admin(BACKOFF_MS);
     hf_err err = hf_admin_stats(admin, queues[0], &stats, detail);
     hf_admin_close(admin);
     admin = patient;
     assert_int_equal(err, HF_UNSERVED);
-    assert_in_range(refused(&nodes.nodes[0]) - before, 2, RESTS);
+    assert_in_range(refused(&nodes.nodes[0]) - before, 2, REFUSALS);
     hf_cluster_move_end(&nodes, slot, &nodes.nodes[1]);
     hf_cluster_move_begin(&nodes, slot, &nodes.nodes[0]);
     hf_cluster_move_end(&nodes, slot, &nodes.nodes[0]);
@@ -177,13 +180,13 @@ static void one_that_is_too_late_to_ask_again_tells_the_answer(void **state)
     pid_t asker = fork();
     if (asker == 0) {
         hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-        open_admin(REST_MS);
+        open_admin(BACKOFF_MS);
         hf_err err = hf_admin_stats(admin, queues[0], &stats, detail);
         _exit(err == HF_UNSERVED && strstr(detail, queues[0]) != NULL ? 0 : 1);
     }
     EVENTUALLY(LONG_MS, refused(&nodes.nodes[0]) > before + 1);
     hf_signal_child(asker, SIGSTOP);
-    hf_test_pause_ms(REST_MS);
+    hf_test_pause_ms(BACKOFF_MS);
     hf_signal_child(asker, SIGCONT);
     int status = -1;
     assert_int_equal(waitpid(asker, &status, 0), asker);

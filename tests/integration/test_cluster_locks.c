@@ -306,7 +306,7 @@ static void a_waiting_lock_follows_its_slot(void **state)
 
 /* The scripts are refused as long as both nodes have a part. That the node was reached
  * counts, so the time to connect is no limit. */
-static void a_lock_rests_while_its_slot_moves(void **state)
+static void a_lock_backs_off_while_its_slot_moves(void **state)
 {
     enum { CONNECT_MS = 1000 };
     char name[NAME];
@@ -600,7 +600,7 @@ int main(void)
         TEST(the_locks_of_all_nodes_are_listed),
         TEST(a_held_lock_follows_its_slot),
         TEST(a_waiting_lock_follows_its_slot),
-        TEST(a_lock_rests_while_its_slot_moves),
+        TEST(a_lock_backs_off_while_its_slot_moves),
         TEST(a_lock_whose_slot_stays_on_the_way_is_lost),
         TEST(a_question_says_that_the_slot_is_on_the_way),
         TEST(a_client_runs_on_a_borrowed_loop),

@@ -216,7 +216,7 @@ static void a_producer_on_a_loop_of_the_caller_works_and_ends(void **state)
     assert_true(is_registered(queue));
 }
 
-static void a_queue_whose_slot_moves_rests_and_goes_on(void **state)
+static void a_queue_whose_slot_moves_backs_off_and_goes_on(void **state)
 {
     char queue[NAME], other[NAME];
     load moving, staying;
@@ -365,7 +365,7 @@ int main(void)
         cmocka_unit_test(jobs_go_to_the_nodes_of_their_queues),
         cmocka_unit_test(a_producer_that_ends_soon_has_registered_its_queue),
         cmocka_unit_test(a_producer_on_a_loop_of_the_caller_works_and_ends),
-        cmocka_unit_test(a_queue_whose_slot_moves_rests_and_goes_on),
+        cmocka_unit_test(a_queue_whose_slot_moves_backs_off_and_goes_on),
         cmocka_unit_test(a_rest_keeps_the_connection),
         cmocka_unit_test(a_planned_failover_loses_nothing),
         cmocka_unit_test(a_node_that_is_silent_delays_no_other),

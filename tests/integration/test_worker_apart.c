@@ -414,7 +414,7 @@ static struct rlimit take_descriptors(void)
     return was;
 }
 
-static void without_descriptors_a_worker_rests_and_says_why(void **state)
+static void without_descriptors_a_worker_backs_off_and_says_why(void **state)
 {
     enum { FOR_MS = 3000, SCRIPTS_MAX = 30 };
     const char *const argv[] = {"true", NULL};
@@ -459,7 +459,7 @@ int main(void)
         CASE(an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while),
         CASE(an_isolated_job_runs_even_beside_long_jobs),
         CASE(a_program_has_its_turn_and_its_slot_among_c_handlers),
-        CASE(without_descriptors_a_worker_rests_and_says_why),
+        CASE(without_descriptors_a_worker_backs_off_and_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

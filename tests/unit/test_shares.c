@@ -344,7 +344,7 @@ bool hf_site_unserved(hf_site *at, hf_err err, const char *detail)
     return moved_at != NULL;
 }
 
-void hf_node_rest(hf_node *node, hf_rest *rest, hf_err err)
+void hf_node_back_off(hf_node *node, hf_node_backoff *backoff, hf_err err)
 {
 }
 

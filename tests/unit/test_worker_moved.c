@@ -131,9 +131,9 @@ bool hf_site_unserved(hf_site *site, hf_err err, const char *detail)
     return true;
 }
 
-bool hf_node_answered(hf_node *node, hf_rest *rest, const hf_answer *a)
+bool hf_node_answered(hf_node *node, hf_node_backoff *backoff, const hf_answer *a)
 {
-    assert_null(rest);
+    assert_null(backoff);
     if (a->err != HF_MOVED)
         return false;
     assert_string_equal(a->detail, words);

@@ -98,13 +98,13 @@ static void report_fault(const hf_served *served, const char *what, const char *
 /* False: it goes on at once. */
 static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char *detail)
 {
-    hf_rest *rest = &served->backoff.rest;
+    hf_node_backoff *of_nodes = &served->backoff.of_nodes;
     if (served->backoff.until_ns == 0) /* else several requests were under way */
-        hf_node_rest(&site->base, rest, err);
-    if (rest->until_ns <= hf_boot_ns())
+        hf_node_back_off(&site->base, of_nodes, err);
+    if (of_nodes->until_ns <= hf_boot_ns())
         return false;
-    if (served->backoff.until_ns < rest->until_ns)
-        served->backoff.until_ns = rest->until_ns;
+    if (served->backoff.until_ns < of_nodes->until_ns)
+        served->backoff.until_ns = of_nodes->until_ns;
     if (served->backoff.refused != HF_UNSERVED)
         report_fault(served, "no node serves a queue at the moment", detail);
     served->backoff.refused = HF_UNSERVED;
@@ -144,7 +144,7 @@ static void note_answer(hf_served *served)
     asked->refused = served->backoff.refused = HF_OK;
     hf_server_accepted(asked->redis);
     served->backoff.ms = 0;
-    served->backoff.rest.refusals = 0;
+    served->backoff.of_nodes.refusals = 0;
     if (served->bundle->blocked && !hf_queue_is(served, HF_Q_GONE) &&
         !hf_queue_is_waited_for(served))
         served->bundle->wait_stale = true;

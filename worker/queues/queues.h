@@ -89,10 +89,10 @@ struct hf_served {
     } registration;
 
     struct {
-        uint64_t until_ns; /* no request before this time; 0: no backoff */
-        uint32_t ms;       /* the last backoff; 0: a request was answered since */
-        hf_err refused;    /* the reason that was logged last */
-        hf_rest rest;      /* nodes did not have it */
+        uint64_t until_ns;        /* no request before this time; 0: no backoff */
+        uint32_t ms;              /* the last backoff; 0: a request was answered since */
+        hf_err refused;           /* the reason that was logged last */
+        hf_node_backoff of_nodes; /* nodes did not have it */
     } backoff;
 };
 
