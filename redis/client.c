@@ -1,5 +1,5 @@
 /* client.c - the life of a client: redis/client.h. */
-#include "redis/client_state.h"
+#include "redis/conn.h"
 #include "redis/connect.h"
 
 #include <stdio.h>
@@ -12,26 +12,12 @@
 
 enum {
     MAGIC = 0x48664331,
-    OUT_MAX = 256 << 20, /* bytes of requests that have not left yet */
-    LASTED_MS = 2000     /* a connection that was of use */
+    OUT_MAX = 256 << 20 /* bytes of requests that have not left yet */
 };
 
 static void check(const hf_client *client)
 {
     HF_ASSERT(client != NULL && client->magic == MAGIC && client->phase != CLIENT_CLOSED);
-}
-
-static void set_status(hf_client *client, hf_err err, const char *why)
-{
-    char text[HF_DETAIL_SIZE]; /* `why` may be the very text that is written over */
-    snprintf(text, sizeof text, "%.160s: %s", client->place, why);
-    client->err = err;
-    snprintf(client->detail, sizeof client->detail, "%s", text);
-}
-
-static bool was_ready(const hf_client *client)
-{
-    return client->phase == CLIENT_READY || client->phase == CLIENT_DRAIN;
 }
 
 static void tell(hf_client *client)
@@ -40,25 +26,9 @@ static void tell(hf_client *client)
         client->on_event(client, client->err, client->detail, client->arg);
 }
 
-void hf_client_handle_closed(void *arg)
-{
-    hf_client *client = arg;
-    if (--client->handles > 0)
-        return;
-    void (*cb)(void *) = client->close_cb;
-    void *cb_arg = client->close_arg;
-    hf_server_unref(client->redis);
-    hf_buf_done(&client->out);
-    hf_flight_done(&client->flight);
-    client->magic = 0;
-    free(client);
-    if (cb != NULL)
-        cb(cb_arg);
-}
-
 static void on_handle_closed(uv_handle_t *handle)
 {
-    hf_client_handle_closed(handle->data);
+    hf_conn_handle_closed(handle->data);
 }
 
 static void close_handles(hf_client *client)
@@ -89,11 +59,6 @@ static void on_soon(uv_idle_t *soon)
     hf_request_flush(client);
 }
 
-void hf_client_soon(hf_client *client)
-{
-    uv_idle_start(&client->soon, on_soon); /* does nothing when it is active */
-}
-
 void hf_client_flush(hf_client *client)
 {
     check(client);
@@ -101,71 +66,6 @@ void hf_client_flush(hf_client *client)
         return; /* there is more to do soon than that */
     uv_idle_stop(&client->soon);
     hf_request_flush(client);
-}
-
-/* The server may not notice that this connection has gone, and may still execute its
- * requests.
- */
-static void remember_old_id(hf_client *client)
-{
-    if (client->server.client_id == 0)
-        return;
-    if (client->n_old_ids == HF_OLD_IDS_MAX) {
-        for (size_t i = 1; i < HF_OLD_IDS_MAX; i++)
-            client->old_ids[i - 1] = client->old_ids[i];
-        client->n_old_ids--;
-    }
-    client->old_ids[client->n_old_ids++] = client->server.client_id;
-}
-
-void hf_client_drop_link(hf_client *client)
-{
-    if (client->link == NULL)
-        return;
-    if (was_ready(client))
-        remember_old_id(client);
-    hf_link_drop(client->link);
-    client->link = NULL;
-    hf_buf_clear(&client->out);
-    client->out_given = 0;
-    client->repairing = NULL;
-    uv_timer_stop(&client->deadline);
-    client->deadline_ns = UINT64_MAX;
-    client->overdue = false;
-}
-
-/* For the reason that its status says. */
-static void lose(hf_client *client)
-{
-    if (was_ready(client) && hf_boot_ns() - client->ready_ns >= LASTED_MS * HF_MS_NS)
-        client->failures = 0;
-    client->was_idle = false;
-    hf_client_drop_link(client);
-    client->phase = CLIENT_WAIT;
-    uv_timer_stop(&client->timer);
-    client->failures++;
-    client->lost = true;
-    hf_client_soon(client);
-}
-
-void hf_client_lose(hf_client *client, hf_err err, const char *why)
-{
-    set_status(client, err, why);
-    lose(client);
-}
-
-void hf_client_drain(hf_client *client, hf_err err, const char *why)
-{
-    if (client->phase != CLIENT_READY)
-        return;
-    set_status(client, err, why);
-    client->phase = CLIENT_DRAIN;
-}
-
-void hf_client_drained(hf_client *client)
-{
-    if (client->phase == CLIENT_DRAIN && client->flight.n == 0)
-        lose(client);
 }
 
 /* ---- its server has news ---- */
@@ -178,7 +78,7 @@ static void on_drop(hf_client *client)
         hf_resolve_drop(client->resolve);
     client->resolve = NULL;
     if (client->phase != CLIENT_WAIT)
-        hf_client_lose(client, HF_CONN, "the address leads to another server now");
+        hf_conn_lose(client, HF_CONN, "the address leads to another server now");
     else if (!client->lost)
         hf_connect_wait(client);
 }
@@ -202,10 +102,10 @@ static void on_news(uv_async_t *news)
     const char *why = err == HF_READONLY ? "another connection found a replica here"
                                          : "another connection was led to another server";
     if (client->blocks) {
-        hf_client_lose(client, err, why);
+        hf_conn_lose(client, err, why);
     } else {
-        hf_client_drain(client, err, why);
-        hf_client_drained(client);
+        hf_conn_drain(client, err, why);
+        hf_conn_drained(client);
     }
 }
 
@@ -247,6 +147,7 @@ hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
     client->blocks = opts->blocks;
     client->on_event = opts->on_event;
     client->arg = opts->arg;
+    client->on_soon = on_soon;
     client->redis = opts->redis;
     hf_err err = HF_OK;
     if (opts->redis == NULL)
@@ -282,7 +183,7 @@ void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg)
         return;
     check(client);
     hf_server_leave(client->redis, &client->seat);
-    hf_client_drop_link(client);
+    hf_conn_drop_link(client);
     if (client->resolve != NULL)
         hf_resolve_drop(client->resolve);
     if (client->watch != NULL)
@@ -290,14 +191,13 @@ void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg)
     client->phase = CLIENT_CLOSED;
     client->close_cb = cb;
     client->close_arg = arg;
-    hf_client_soon(client);
+    hf_conn_soon(client);
 }
 
 bool hf_client_ready(const hf_client *client)
 {
     check(client);
-    return client->phase == CLIENT_READY &&
-           client->drops == atomic_load(&client->redis->drops);
+    return hf_conn_is_ready(client);
 }
 
 bool hf_client_was_idle(const hf_client *client)
@@ -327,7 +227,8 @@ size_t hf_client_in_flight(const hf_client *client)
 bool hf_client_is_new(const hf_client *client)
 {
     check(client);
-    return !was_ready(client) && client->failures == 0 && client->server.client_id == 0;
+    return !hf_conn_was_ready(client) && client->failures == 0 &&
+           client->server.client_id == 0;
 }
 
 hf_err hf_client_status(const hf_client *client)
@@ -376,5 +277,5 @@ void hf_client_reset(hf_client *client)
 {
     check(client);
     if (client->link != NULL)
-        hf_client_lose(client, HF_CONN, "the connection was reset on request");
+        hf_conn_lose(client, HF_CONN, "the connection was reset on request");
 }

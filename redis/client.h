@@ -112,15 +112,4 @@ size_t hf_client_in_flight(const hf_client *client);
 /* Its first try to connect has not ended. */
 bool hf_client_is_new(const hf_client *client);
 
-/* ---- for the other files of a client (client_state.h) ---- */
-
-void hf_client_soon(hf_client *client);
-/* The connection, or the try to get one, has come to its end. */
-void hf_client_lose(hf_client *client, hf_err err, const char *why);
-/* READY ends. hf_client_drained() ends the connection when nothing is in flight. */
-void hf_client_drain(hf_client *client, hf_err err, const char *why);
-void hf_client_drained(hf_client *client);
-void hf_client_drop_link(hf_client *client);
-void hf_client_handle_closed(void *client);
-
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "redis/client_state.h"
+#include "redis/conn.h"
 #include "redis/connect.h"
 #include "redis/greet.h"
 
@@ -25,7 +25,7 @@ static const hf_link_hooks link_hooks = {.on_open = on_open,
                                          .on_reply = hf_request_on_reply,
                                          .on_room = on_room,
                                          .on_lost = on_lost,
-                                         .on_closed = hf_client_handle_closed};
+                                         .on_closed = hf_conn_handle_closed};
 
 void hf_connect_wait(hf_client *client)
 {
@@ -62,13 +62,13 @@ static void next_address(hf_client *client, const char *why)
         uv_timer_start(&client->timer, hf_connect_on_timer, share_ms(client, left), 0);
         return;
     }
-    hf_client_lose(client, HF_CONN, detail);
+    hf_conn_lose(client, HF_CONN, detail);
 }
 
 /* This address does not lead to a Redis that answers. */
 static void address_failed(hf_client *client, const char *why)
 {
-    hf_client_drop_link(client);
+    hf_conn_drop_link(client);
     /* Only the greeting can be in flight, and it does not mind. */
     hf_request_fail_all(client, why);
     next_address(client, why);
@@ -82,7 +82,7 @@ static void on_open(void *owner, hf_err err, const char *why)
         return;
     }
     if (err != HF_OK) {
-        hf_client_lose(client, err, why);
+        hf_conn_lose(client, err, why);
         return;
     }
     client->phase = CLIENT_GREET;
@@ -100,7 +100,7 @@ static void lost(hf_client *client, hf_err err, const char *why)
     bool idle = err == HF_CONN && client->phase == CLIENT_READY &&
                 client->flight.n == 0 &&
                 hf_boot_ns() - client->ready_ns >= IDLE_MS * HF_MS_NS;
-    hf_client_lose(client, err, why);
+    hf_conn_lose(client, err, why);
     client->was_idle = idle;
 }
 
@@ -134,11 +134,11 @@ static void on_resolved(void *owner, const hf_addresses *found, const char *why)
     }
     char detail[HF_DETAIL_SIZE];
     snprintf(detail, sizeof detail, "the name cannot be resolved: %s", why);
-    hf_client_lose(client, HF_CONN, detail);
+    hf_conn_lose(client, HF_CONN, detail);
 }
 
 static const hf_resolve_hooks resolve_hooks = {.on_done = on_resolved,
-                                               .on_closed = hf_client_handle_closed};
+                                               .on_closed = hf_conn_handle_closed};
 
 /* From the place to its addresses. */
 static void resolve(hf_client *client)
@@ -156,7 +156,7 @@ static void resolve(hf_client *client)
     hf_err err = hf_resolve_start(&client->resolve, client->loop, &client->to,
                                   &resolve_hooks, client);
     if (err != HF_OK) {
-        hf_client_lose(client, err, "no thread to resolve the name in");
+        hf_conn_lose(client, err, "no thread to resolve the name in");
         return;
     }
     client->handles++;
@@ -176,8 +176,11 @@ static void on_vain(void *owner, hf_err err, const char *why)
     hf_server_not_named(client->redis, err, why);
 }
 
-static const hf_sentinel_hooks sentinel_hooks = {
-    .on_primary = on_primary, .on_vain = on_vain, .on_closed = hf_client_handle_closed};
+static const hf_sentinel_hooks sentinel_hooks = {.on_primary = on_primary,
+                                                 .on_vain = on_vain,
+                                                 .on_closed = hf_conn_handle_closed,
+                                                 .open_client = hf_client_open,
+                                                 .close_client = hf_client_close};
 
 /* One connection of each server asks the Sentinels, on its loop, for all of them. */
 static void watch(hf_client *client)
@@ -187,13 +190,8 @@ static void watch(hf_client *client)
     if (what == HF_WATCH_NOT)
         return;
     if (client->watch == NULL) {
-        const hf_sentinel_setup setup = {.loop = client->loop,
-                                         .url = &redis->url,
-                                         .tls = redis->tls,
-                                         .connect_timeout_ms = redis->connect_timeout_ms,
-                                         .hooks = &sentinel_hooks,
-                                         .owner = client};
-        hf_err err = hf_sentinel_open(&client->watch, &setup);
+        hf_err err = hf_sentinel_open(&client->watch, client->loop, redis,
+                                      &sentinel_hooks, client);
         if (err != HF_OK) {
             hf_server_not_named(redis, err, hf_err_text(err));
             return;
@@ -222,7 +220,7 @@ static void on_found(hf_client *client)
         !hf_server_word_after(client->redis, client->answers, &word))
         return;
     if (word.err != HF_OK) {
-        hf_client_lose(client, word.err, word.why);
+        hf_conn_lose(client, word.err, word.why);
         return;
     }
     /* A look-up that is stuck looks for the old one. */
@@ -273,10 +271,10 @@ void hf_connect_on_timer(uv_timer_t *timer)
         hf_connect_begin(client);
         break;
     case CLIENT_FIND:
-        hf_client_lose(client, HF_CONN, "no Sentinel has named it within the time");
+        hf_conn_lose(client, HF_CONN, "no Sentinel has named it within the time");
         break;
     case CLIENT_RESOLVE:
-        hf_client_lose(client, HF_CONN, "resolving the name takes too long");
+        hf_conn_lose(client, HF_CONN, "resolving the name takes too long");
         break;
     case CLIENT_CONNECT:
         address_failed(client,

@@ -1,9 +1,9 @@
 /* connect.h - from nothing to a connection: Sentinels, names, addresses, deadlines,
- * back-off. For the other files of a client (client_state.h). */
+ * back-off. For the other files of a client (conn.h). */
 #ifndef HF_REDIS_CONNECT_H
 #define HF_REDIS_CONNECT_H
 
-#include "redis/client_state.h"
+#include "redis/conn.h"
 
 void hf_connect_begin(hf_client *client);
 void hf_connect_wait(hf_client *client);

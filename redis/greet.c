@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "redis/client_state.h"
+#include "redis/conn.h"
 #include "redis/greet.h"
 #include "redis/info.h"
 #include "redis/reply.h"
@@ -28,7 +28,7 @@ static void ask(hf_client *client, hf_answer_cb cb, const hf_bytes *words, size_
     const hf_call call = {.args = words, .n_args = n, .cb = cb, .arg = client};
     hf_err err = hf_request_put(client, &call, HF_NO_DEADLINE);
     if (err != HF_OK)
-        hf_client_lose(client, err, hf_err_text(err));
+        hf_conn_lose(client, err, hf_err_text(err));
 }
 
 /* True if the answer is none, and the reason is known already. */
@@ -52,7 +52,7 @@ static void on_auth(const hf_answer *answer, void *arg)
      */
     bool tells = strncmp(answer->detail, "ERR unknown", 11) == 0 ||
                  strstr(answer->detail, client->redis->url.password) != NULL;
-    hf_client_lose(client, err, tells ? "AUTH was refused" : answer->detail);
+    hf_conn_lose(client, err, tells ? "AUTH was refused" : answer->detail);
 }
 
 static void on_select(const hf_answer *answer, void *arg)
@@ -65,9 +65,9 @@ static void on_select(const hf_answer *answer, void *arg)
                    "expected a database that this Redis has, found %d (%s)",
                    client->redis->url.db, answer->detail);
     if (answer->err == HF_REDIS)
-        hf_client_lose(client, HF_CONFIG, why);
+        hf_conn_lose(client, HF_CONFIG, why);
     else
-        hf_client_lose(client, answer->err, answer->detail);
+        hf_conn_lose(client, answer->err, answer->detail);
 }
 
 static void on_id(const hf_answer *answer, void *arg)
@@ -78,9 +78,9 @@ static void on_id(const hf_answer *answer, void *arg)
     if (is_noperm(answer))
         return; /* HELLO tells it */
     if (answer->err != HF_OK)
-        hf_client_lose(client, answer->err, answer->detail);
+        hf_conn_lose(client, answer->err, answer->detail);
     else if (answer->reply->type != REDIS_REPLY_INTEGER)
-        hf_client_lose(client, HF_PROTO, "CLIENT ID was not answered with a number");
+        hf_conn_lose(client, HF_PROTO, "CLIENT ID was not answered with a number");
     else
         client->greeting.client_id = answer->reply->integer;
 }
@@ -145,19 +145,19 @@ static void judge(hf_client *client)
     if (info->version[0] != '\0' && !hf_info_new_enough(info->version)) {
         char why[HF_DETAIL_SIZE];
         snprintf(why, sizeof why, "expected Redis 6.2 or newer, found %s", info->version);
-        hf_client_lose(client, HF_UNSUPPORTED, why);
+        hf_conn_lose(client, HF_UNSUPPORTED, why);
     } else if (info->in_cluster && !client->redis->in_cluster) {
-        hf_client_lose(client, HF_CONFIG,
-                       "expected redis+cluster:// or rediss+cluster:// before the "
-                       "address, because it is a node of a cluster");
+        hf_conn_lose(client, HF_CONFIG,
+                     "expected redis+cluster:// or rediss+cluster:// before the "
+                     "address, because it is a node of a cluster");
     } else if (info->loading) {
-        hf_client_lose(client, HF_LOADING, "LOADING Redis is loading its data");
+        hf_conn_lose(client, HF_LOADING, "LOADING Redis is loading its data");
     } else if (is_replica && client->redis->url.sentinel.n_nodes > 0) {
-        hf_client_lose(client, HF_CONN,
-                       "expected a primary, found a replica that a "
-                       "Sentinel takes for one");
+        hf_conn_lose(client, HF_CONN,
+                     "expected a primary, found a replica that a "
+                     "Sentinel takes for one");
     } else if (!client->replica_ok && is_replica) {
-        hf_client_lose(client, HF_READONLY, "expected a primary, found a replica");
+        hf_conn_lose(client, HF_READONLY, "expected a primary, found a replica");
     } else {
         become_ready(client);
     }
@@ -198,13 +198,12 @@ static void on_info(const hf_answer *answer, void *arg)
     if (is_noperm(answer)) {
         atomic_fetch_or(&client->redis->lacks, HF_LACKS_INFO);
     } else if (answer->err != HF_OK) {
-        hf_client_lose(client, answer->err, answer->detail);
+        hf_conn_lose(client, answer->err, answer->detail);
         return;
     } else {
         hf_info_parse(hf_reply_text(answer->reply), &client->greeting);
         if (client->greeting.version[0] == '\0') {
-            hf_client_lose(client, HF_PROTO,
-                           "INFO was not answered with a redis_version");
+            hf_conn_lose(client, HF_PROTO, "INFO was not answered with a redis_version");
             return;
         }
     }

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "redis/client_state.h"
+#include "redis/conn.h"
 #include "redis/err.h"
 #include "redis/reply.h"
 
@@ -137,14 +137,14 @@ hf_err hf_request_put(hf_client *client, const hf_call *call, uint32_t timeout_m
         return err;
     }
     watch_deadline(client, item.deadline_ns, now);
-    hf_client_soon(client);
+    hf_conn_soon(client);
     return HF_OK;
 }
 
 hf_err hf_request_send(hf_client *client, const hf_call *call)
 {
     HF_ASSERT(call->cb != NULL && (call->script != NULL || call->n_args > 0));
-    if (!hf_client_ready(client))
+    if (!hf_conn_is_ready(client))
         return HF_CONN;
     uint32_t timeout_ms =
         call->timeout_ms == 0 ? client->redis->request_timeout_ms : call->timeout_ms;
@@ -214,8 +214,8 @@ void hf_request_on_reply(void *owner, const redisReply *reply)
             return;
         }
         bool words = reply->type == REDIS_REPLY_ERROR;
-        hf_client_lose(client, words ? hf_reply_class(reply->str) : HF_PROTO,
-                       words ? reply->str : "an answer without a request");
+        hf_conn_lose(client, words ? hf_reply_class(reply->str) : HF_PROTO,
+                     words ? reply->str : "an answer without a request");
         return;
     }
     hf_answer answer = {
@@ -233,11 +233,11 @@ void hf_request_on_reply(void *owner, const redisReply *reply)
         }
         if (answer.err == HF_READONLY) { /* first: its callback may want to ask again */
             hf_server_is_replica(client->redis, client->server.run_id);
-            hf_client_drain(client, HF_READONLY, reply->str);
+            hf_conn_drain(client, HF_READONLY, reply->str);
         }
     }
     item.cb(&answer, item.arg);
-    hf_client_drained(client);
+    hf_conn_drained(client);
 }
 
 void hf_request_fail_all(hf_client *client, const char *why)
@@ -271,5 +271,5 @@ void hf_request_on_deadline(uv_timer_t *timer)
         return;
     }
     client->overdue = false;
-    hf_client_lose(client, HF_CONN, "no answer within the request's time");
+    hf_conn_lose(client, HF_CONN, "no answer within the request's time");
 }

@@ -46,7 +46,7 @@ typedef struct hf_call {
  */
 HF_MUSTCHECK hf_err hf_request_send(hf_client *client, const hf_call *call);
 
-/* ---- for the other files of a client (client_state.h) ---- */
+/* ---- for the other files of a client (conn.h) ---- */
 
 enum { HF_NO_DEADLINE = 0 }; /* another part watches the time */
 HF_MUSTCHECK hf_err hf_request_put(hf_client *client, const hf_call *call,

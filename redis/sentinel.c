@@ -12,9 +12,7 @@
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/random.h"
-#include "base/tls_opts.h"
 #include "redis/request.h"
-#include "redis/server.h"
 
 enum {
     EACH_MS = 1000,  /* from an answer to the next request */
@@ -41,10 +39,8 @@ typedef struct peer {
 } peer;
 
 struct hf_sentinel {
-    uv_loop_t *loop; /* borrowed */
-    hf_url url;
-    hf_tls_opts *tls; /* owned; NULL: the defaults */
-    uint32_t node_ms; /* to connect to one of them */
+    uv_loop_t *loop;        /* borrowed */
+    const hf_server *redis; /* borrowed: with the URL of the Sentinels */
     const hf_sentinel_hooks *hooks;
     void *owner;
 
@@ -73,8 +69,6 @@ static void handle_closed(hf_sentinel *s)
         return;
     const hf_sentinel_hooks *hooks = s->hooks;
     void *owner = s->owner;
-    hf_url_wipe(&s->url);
-    free(s->tls);
     free(s);
     hooks->on_closed(owner);
 }
@@ -97,7 +91,7 @@ static void drop(peer **at)
     peer *p = *at;
     *at = NULL;
     if (p != NULL)
-        hf_client_close(p->client, on_peer_closed, p);
+        p->sentinel->hooks->close_client(p->client, on_peer_closed, p);
 }
 
 /* Nothing of node `at` counts any more. */
@@ -106,25 +100,27 @@ static void leave_node(hf_sentinel *s)
     drop(&s->asker);
     drop(&s->listener);
     s->again = s->doubted = false;
-    s->at = (s->at + 1) % s->url.sentinel.n_nodes;
+    s->at = (s->at + 1) % s->redis->url.sentinel.n_nodes;
 }
 
 static hf_err open_peer(hf_sentinel *s, peer **out, hf_client_event_cb on_event,
                         void (*on_push)(hf_client *, void *), char why[HF_DETAIL_SIZE])
 {
-    const hf_place *node = &s->url.sentinel.nodes[s->at];
+    const hf_url_sentinel *all = &s->redis->url.sentinel;
+    const hf_place *node = &all->nodes[s->at];
     peer *p = calloc(1, sizeof *p);
     if (p == NULL) {
         snprintf(why, HF_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
         return HF_NOMEM;
     }
     p->sentinel = s;
-    hf_url url = {.port = node->port, .tls = s->url.tls};
+    hf_url url = {.port = node->port, .tls = s->redis->url.tls};
     memcpy(url.host, node->host, sizeof url.host);
-    memcpy(url.user, s->url.sentinel.user, sizeof url.user);
-    memcpy(url.password, s->url.sentinel.password, sizeof url.password);
+    memcpy(url.user, all->user, sizeof url.user);
+    memcpy(url.password, all->password, sizeof url.password);
+    const uint32_t node_ms = s->redis->connect_timeout_ms / (uint32_t)all->n_nodes + 1;
     hf_server *server;
-    hf_err err = hf_server_open_at(&server, &url, s->tls, s->node_ms, ANSWER_MS, why);
+    hf_err err = hf_server_open_at(&server, &url, s->redis->tls, node_ms, ANSWER_MS, why);
     hf_url_wipe(&url);
     if (err == HF_OK) {
         const hf_client_opts opts = {.loop = s->loop,
@@ -132,7 +128,7 @@ static hf_err open_peer(hf_sentinel *s, peer **out, hf_client_event_cb on_event,
                                      .on_event = on_event,
                                      .on_push = on_push,
                                      .arg = p};
-        err = hf_client_open(&p->client, &opts, why);
+        err = s->hooks->open_client(&p->client, &opts, why);
         hf_server_close(server); /* the connection holds it */
     }
     if (err != HF_OK) {
@@ -181,7 +177,7 @@ static void fail(hf_sentinel *s, hf_err err, const char *why)
     }
     leave_node(s);
     s->state = BACKOFF;
-    if (++s->in_vain < s->url.sentinel.n_nodes)
+    if (++s->in_vain < s->redis->url.sentinel.n_nodes)
         ask(s);
     else
         back_off(s);
@@ -270,7 +266,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     char place[HF_URL_PLACE_SIZE], why[HF_DETAIL_SIZE];
     if (p != s->asker)
         return;
-    hf_url_place_text(&s->url.sentinel.nodes[s->at], place);
+    hf_url_place_text(&s->redis->url.sentinel.nodes[s->at], place);
     if (answer->err == HF_UNSURE) {
         fail(s, HF_CONN, answer->detail);
     } else if (answer->err != HF_OK) {
@@ -278,7 +274,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         fail(s, answer->err, why);
     } else if (hf_reply_is_nil(answer->reply)) {
         snprintf(why, sizeof why, "%.90s knows no master of the name `%s`", place,
-                 s->url.sentinel.master);
+                 s->redis->url.sentinel.master);
         fail(s, HF_CONFIG, why);
     } else if (!read_place(answer->reply, &primary)) {
         snprintf(why, sizeof why, "%.160s: expected a host and a port as answer", place);
@@ -291,9 +287,9 @@ static void on_answer(const hf_answer *answer, void *arg)
 static hf_err request(hf_sentinel *s)
 {
     static const char name[] = "GET-MASTER-ADDR-BY-NAME";
-    const hf_bytes words[] = {{"SENTINEL", strlen("SENTINEL")},
-                              {name, strlen(name)},
-                              {s->url.sentinel.master, strlen(s->url.sentinel.master)}};
+    const char *master = s->redis->url.sentinel.master;
+    const hf_bytes words[] = {
+        {"SENTINEL", strlen("SENTINEL")}, {name, strlen(name)}, {master, strlen(master)}};
     const hf_call call = {
         .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = s->asker};
     return hf_request_send(s->asker->client, &call);
@@ -360,28 +356,19 @@ void hf_sentinel_close(hf_sentinel *s)
     uv_close((uv_handle_t *)&s->timer, on_timer_closed);
 }
 
-hf_err hf_sentinel_open(hf_sentinel **out, const hf_sentinel_setup *setup)
+hf_err hf_sentinel_open(hf_sentinel **out, uv_loop_t *loop, const hf_server *redis,
+                        const hf_sentinel_hooks *hooks, void *owner)
 {
     hf_sentinel *s = calloc(1, sizeof *s);
     if (s == NULL)
         return HF_NOMEM;
-    size_t n = setup->url->sentinel.n_nodes;
-    *s = (hf_sentinel){.loop = setup->loop,
-                       .url = *setup->url,
-                       .node_ms = setup->connect_timeout_ms / (uint32_t)n + 1,
-                       .hooks = setup->hooks,
-                       .owner = setup->owner};
+    *s = (hf_sentinel){.loop = loop, .redis = redis, .hooks = hooks, .owner = owner};
     hf_err err = hf_random_bytes(&s->rng, sizeof s->rng);
-    if (err == HF_OK && setup->tls != NULL) {
-        s->tls = hf_tls_opts_copy(setup->tls);
-        err = s->tls == NULL ? HF_NOMEM : HF_OK;
-    }
     if (err != HF_OK) {
-        hf_url_wipe(&s->url);
         free(s);
         return err;
     }
-    (void)uv_timer_init(s->loop, &s->timer); /* it only sets memory */
+    (void)uv_timer_init(loop, &s->timer); /* it only sets memory */
     s->timer.data = s;
     s->handles = 1;
     ask_in(s, 0);

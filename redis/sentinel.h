@@ -23,8 +23,8 @@
 
 #include <uv.h>
 
-#include "holdfast/server.h"
-#include "redis/url.h"
+#include "redis/client.h"
+#include "redis/server.h"
 
 typedef struct hf_sentinel hf_sentinel;
 
@@ -38,20 +38,17 @@ typedef struct hf_sentinel_hooks {
      * HF_PROTO, ... `why` names a Sentinel. */
     void (*on_vain)(void *owner, hf_err err, const char *why);
     void (*on_closed)(void *owner); /* after hf_sentinel_close(); it is gone */
+    /* hf_client_open() and hf_client_close(), which are above this file: a client finds
+     * its server by it. */
+    hf_err (*open_client)(hf_client **out, const hf_client_opts *opts, char *detail);
+    void (*close_client)(hf_client *client, void (*cb)(void *arg), void *arg);
 } hf_sentinel_hooks;
 
-typedef struct hf_sentinel_setup {
-    uv_loop_t *loop;             /* borrowed, must outlive it */
-    const hf_url *url;           /* with Sentinels; copied */
-    const hf_tls_opts *tls;      /* for url->tls; copied; NULL: the defaults */
-    uint32_t connect_timeout_ms; /* shared by the Sentinels */
-    const hf_sentinel_hooks *hooks;
-    void *owner;
-} hf_sentinel_setup;
-
-/* Begins to ask. The caller owns *out and ends it with hf_sentinel_close(). HF_NOMEM,
- * HF_SYSTEM. */
-HF_MUSTCHECK hf_err hf_sentinel_open(hf_sentinel **out, const hf_sentinel_setup *setup);
+/* Begins to ask the Sentinels of this server, which is borrowed, as the loop is. The
+ * caller owns *out and ends it with hf_sentinel_close(). HF_NOMEM, HF_SYSTEM. */
+HF_MUSTCHECK hf_err hf_sentinel_open(hf_sentinel **out, uv_loop_t *loop,
+                                     const hf_server *redis,
+                                     const hf_sentinel_hooks *hooks, void *owner);
 
 /* Asks now: on_primary or on_vain will be called. */
 void hf_sentinel_again(hf_sentinel *sentinel);

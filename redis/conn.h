@@ -1,17 +1,19 @@
-/* client_state.h - the inside of a client, shared by the files that it is spread over:
+/* conn.h - the inside of a client, and how its connection ends. The files of a client,
+ * each of which calls only those below it:
  *
  *   client.c   its life, its events, and work that is deferred to `soon`
  *   connect.c  from nothing to a connection: Sentinels, names, addresses, deadlines,
  *              back-off
  *   greet.c    from a connection to READY: login, database, properties of the server
  *   request.c  requests, answers and their deadlines
+ *   conn.c     the end of a connection
  *
  * No callback of the user runs inside a call of the user: `soon`, an idle handle, does
  * the work that such a call causes. While an idle handle is active the loop does not
  * wait, wherever in its turn it was started; a prepare handle would miss the work of
  * another client's prepare handle. */
-#ifndef HF_REDIS_CLIENT_STATE_H
-#define HF_REDIS_CLIENT_STATE_H
+#ifndef HF_REDIS_CONN_H
+#define HF_REDIS_CONN_H
 
 #include <uv.h>
 
@@ -58,6 +60,7 @@ struct hf_client {
     void *arg;
 
     uv_idle_t soon;
+    uv_idle_cb on_soon; /* of client.c */
     bool lost; /* soon: answer what is in flight, tell the user, and wait for the next try
                 */
     hf_err err;
@@ -96,5 +99,20 @@ struct hf_client {
     void (*close_cb)(void *arg);
     void *close_arg;
 };
+
+/* It takes requests. */
+bool hf_conn_is_ready(const hf_client *client);
+/* It is ready, or waits for answers in CLIENT_DRAIN. */
+bool hf_conn_was_ready(const hf_client *client);
+/* The rest of the work is done at the end of this turn of the loop. */
+void hf_conn_soon(hf_client *client);
+/* The connection, or the try to get one, has come to its end. */
+void hf_conn_lose(hf_client *client, hf_err err, const char *why);
+/* READY ends. hf_conn_drained() ends the connection when nothing is in flight. */
+void hf_conn_drain(hf_client *client, hf_err err, const char *why);
+void hf_conn_drained(hf_client *client);
+void hf_conn_drop_link(hf_client *client);
+/* One of its handles has closed. The last one frees it. */
+void hf_conn_handle_closed(void *client);
 
 #endif
