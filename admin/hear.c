@@ -1,134 +1,98 @@
 /* hear.c - see hear.h. */
 #include "admin/hear.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "base/clock.h"
 #include "base/id.h"
-#include "queue/keys.h"
-#include "redis/send.h"
+#include "redis/listener.h"
 
-enum {
-    LISTEN_MS = 10000, /* one wait */
-    MARGIN_MS = 1000,  /* for the answer to a wait that ended */
-    REST_MS = 1000     /* after a refusal */
-};
+enum { LISTEN_MS = 10000 /* one wait */ };
 
+/* A queue that is listened to. */
 typedef struct channel {
     struct channel *next;
-    hf_admin *admin;
     hf_queue queue;
-    hf_server *redis;  /* shared */
-    hf_client *client; /* owned */
-    bool listens;      /* a wait is under way */
-    uint64_t rest_ns;  /* nothing is listened to before */
 } channel;
 
 typedef struct hf_hearing {
+    hf_admin *admin;
     hf_told_fn told;
     void *arg;
     char client[HF_NEW_ID_SIZE];
-    channel *channels;     /* owned */
+    channel *channels; /* owned */
+    hf_listener listener;
+    bool wants;            /* a channel is not heard */
     hf_run_waiter *waiter; /* of the wait under way; or NULL */
     bool heard;            /* since the last wait */
     uv_async_t wakeup;
 } hf_hearing;
 
-static void end_wait(hf_hearing *h, hf_admin *admin)
+static void end_wait(hf_hearing *h)
 {
     hf_run_waiter *waiter = h->waiter;
     h->heard = true;
     h->waiter = NULL;
     if (waiter != NULL)
-        hf_run_loop_done(&admin->run, waiter);
+        hf_run_loop_done(&h->admin->run, waiter);
 }
 
-/* ---- one channel ---- */
+/* ---- the listener ---- */
 
-static void listen_to(channel *c);
-
-static void on_told(const hf_answer *answer, void *arg)
+static hf_listener_tag tag_of(hf_hearing *h, const hf_queue *queue)
 {
-    channel *c = arg;
-    hf_hearing *h = c->admin->hearing;
-    c->listens = false;
-    if (answer->err != HF_OK) {
-        c->rest_ns = hf_boot_ns() + REST_MS * HF_MS_NS;
-        return;
+    hf_nodes *nodes = &h->admin->nodes;
+    unsigned slot = hf_nodes_slot(nodes, queue->prefix, queue->prefix_len);
+    return (hf_listener_tag){.prefix = queue->prefix,
+                             .prefix_len = queue->prefix_len,
+                             .slot = slot,
+                             .redis = hf_nodes_find(nodes, slot)->redis};
+}
+
+static void choose(hf_listener *listener)
+{
+    hf_hearing *h = listener->arg;
+    h->wants = false;
+    for (const channel *c = h->channels; c != NULL; c = c->next) {
+        const hf_listener_tag tag = tag_of(h, &c->queue);
+        (void)hf_listener_add(listener, &tag); /* without room its queue is asked */
     }
-    if (hf_reply_len(answer->reply) == 2) {
-        h->told(&c->queue, hf_reply_text(hf_reply_at(answer->reply, 1)), h->arg);
-        end_wait(h, c->admin);
-    }
-    listen_to(c);
 }
 
-static void listen_to(channel *c)
+static bool is_deaf(hf_listener *listener)
 {
-    hf_args args;
-    char key[HF_KEY_SIZE];
-    if (c->listens || !hf_client_ready(c->client) || hf_boot_ns() < c->rest_ns ||
-        !hf_args_init(&args, 3, 1))
-        return;
-    hf_key_told(key, &c->queue, c->admin->hearing->client);
-    hf_args_text(&args, "BLPOP");
-    hf_args_text(&args, key);
-    hf_args_int(&args, LISTEN_MS / 1000);
-    c->listens =
-        hf_send_command(c->client, &args, LISTEN_MS + MARGIN_MS, on_told, c) == HF_OK;
+    const hf_hearing *h = listener->arg;
+    return h->wants;
 }
 
-/* It may have missed a hint: the listener looks. */
-static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
+static void on_message(hf_listener *listener, const char *key, const char *id)
 {
-    channel *c = arg;
-    (void)client, (void)detail;
-    if (err != HF_OK)
-        return;
-    listen_to(c);
-    end_wait(c->admin->hearing, c->admin);
+    hf_hearing *h = listener->arg;
+    for (const channel *c = h->channels; c != NULL; c = c->next)
+        if (strncmp(key, c->queue.prefix, c->queue.prefix_len) == 0) {
+            h->told(&c->queue, id, h->arg);
+            return;
+        }
 }
 
-static channel *open_channel(hf_admin *admin, const hf_queue *queue)
+static void on_doubt(hf_listener *listener)
 {
-    hf_server *redis = hf_admin_server_of(admin, queue);
-    if (redis == NULL)
-        return NULL;
-    channel *c = calloc(1, sizeof *c);
-    if (c == NULL) {
-        hf_server_close(redis);
-        return NULL;
-    }
-    c->admin = admin;
-    c->queue = *queue;
-    c->redis = redis;
-    const hf_client_opts opts = {.loop = admin->run.uv,
-                                 .redis = redis,
-                                 .blocks = true,
-                                 .on_event = on_event,
-                                 .arg = c};
-    if (hf_client_open(&c->client, &opts, NULL) != HF_OK) {
-        hf_server_close(redis);
-        free(c);
-        return NULL;
-    }
-    c->next = admin->hearing->channels;
-    admin->hearing->channels = c;
-    return c;
+    (void)listener; /* after each turn the user looks */
 }
 
-static void on_closed(void *arg)
+/* A connection that came may have missed a hint: the user looks. */
+static void on_turn(hf_listener *listener)
 {
-    channel *c = arg;
-    hf_server_close(c->redis);
-    free(c);
+    hf_listener_listen(listener);
+    end_wait(listener->arg);
 }
 
-static channel **find(hf_admin *admin, const hf_queue *queue)
+/* ---- for the user ---- */
+
+static channel **find(hf_hearing *h, const hf_queue *queue)
 {
-    channel **at = &admin->hearing->channels;
+    channel **at = &h->channels;
     while (*at != NULL && strcmp((*at)->queue.prefix, queue->prefix) != 0)
         at = &(*at)->next;
     return at;
@@ -136,37 +100,35 @@ static channel **find(hf_admin *admin, const hf_queue *queue)
 
 void hf_hearing_drop(hf_admin *admin, const hf_queue *queue)
 {
-    channel **at = find(admin, queue), *c = *at;
+    channel **at = find(admin->hearing, queue), *c = *at;
     if (c == NULL)
         return;
     *at = c->next;
-    hf_client_close(c->client, on_closed, c);
+    free(c);
 }
 
-/* A queue may have moved to another node of a cluster. */
 bool hf_hearing_has(hf_admin *admin, const hf_queue *queue)
 {
-    channel *c = *find(admin, queue);
-    hf_server *redis = hf_admin_server_of(admin, queue);
-    if (c != NULL && redis != NULL && c->redis != redis) {
-        hf_hearing_drop(admin, queue);
-        c = NULL;
+    hf_hearing *h = admin->hearing;
+    channel **at = find(h, queue);
+    const hf_listener_tag tag = tag_of(h, queue);
+    if (*at == NULL) {
+        *at = calloc(1, sizeof **at);
+        if (*at == NULL)
+            return false;
+        (*at)->queue = *queue;
     }
-    hf_server_close(redis);
-    if (c == NULL)
-        c = open_channel(admin, queue);
-    if (c == NULL)
-        return false;
-    listen_to(c);
-    return c->listens;
+    h->wants = h->wants || (!hf_listener_hears(&h->listener, &tag) &&
+                            hf_listener_has_room(&h->listener, &tag));
+    hf_listener_listen(&h->listener);
+    return hf_listener_hears_now(&h->listener, &tag);
 }
 
-/* ---- all of them ---- */
+/* ---- life ---- */
 
 static void on_wakeup(uv_async_t *wakeup)
 {
-    hf_admin *admin = wakeup->data;
-    end_wait(admin->hearing, admin);
+    end_wait(wakeup->data);
 }
 
 hf_err hf_hearing_open(hf_admin *admin, hf_told_fn told, void *arg)
@@ -175,6 +137,7 @@ hf_err hf_hearing_open(hf_admin *admin, hf_told_fn told, void *arg)
     hf_hearing *h = calloc(1, sizeof *h);
     if (h == NULL)
         return HF_NOMEM;
+    h->admin = admin;
     h->told = told;
     h->arg = arg;
     hf_err err = hf_id_maker_init(&ids);
@@ -185,14 +148,31 @@ hf_err hf_hearing_open(hf_admin *admin, hf_told_fn told, void *arg)
         return err;
     }
     hf_id_next(&ids, h->client);
-    h->wakeup.data = admin;
+    h->wakeup.data = h;
+    h->listener = (hf_listener){.nodes = &admin->nodes,
+                                .loop = admin->run.uv,
+                                .wait_ms = LISTEN_MS,
+                                .waits_max = SIZE_MAX,
+                                .choose = choose,
+                                .is_deaf = is_deaf,
+                                .on_message = on_message,
+                                .on_doubt = on_doubt,
+                                .on_turn = on_turn,
+                                .arg = h};
+    (void)snprintf(h->listener.suffix, sizeof h->listener.suffix, "told:%s", h->client);
     admin->hearing = h;
     return HF_OK;
 }
 
 static void on_wakeup_closed(uv_handle_t *handle)
 {
-    free(HF_CONTAINER((uv_async_t *)handle, hf_hearing, wakeup));
+    free(handle->data);
+}
+
+static void on_listener_closed(void *arg)
+{
+    hf_hearing *h = arg;
+    uv_close((uv_handle_t *)&h->wakeup, on_wakeup_closed);
 }
 
 void hf_hearing_close(hf_admin *admin)
@@ -203,7 +183,7 @@ void hf_hearing_close(hf_admin *admin)
     while (h->channels != NULL)
         hf_hearing_drop(admin, &h->channels->queue);
     admin->hearing = NULL;
-    uv_close((uv_handle_t *)&h->wakeup, on_wakeup_closed);
+    hf_listener_close(&h->listener, on_listener_closed, h);
 }
 
 const char *hf_hearing_client(const hf_admin *admin)
@@ -215,9 +195,12 @@ void hf_hearing_wait(hf_admin *admin, uint64_t until_ns)
 {
     hf_hearing *h = admin->hearing;
     hf_run_waiter waiter = {.submits = true};
+    hf_listener_listen(&h->listener);
+    uint64_t due_ns = hf_listener_due_ns(&h->listener);
     if (!h->heard) {
         h->waiter = &waiter;
-        (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
+        (void)hf_run_loop_await(&admin->run, &waiter,
+                                due_ns < until_ns ? due_ns : until_ns);
         h->waiter = NULL;
     }
     h->heard = false;

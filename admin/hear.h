@@ -1,10 +1,10 @@
 /* hear.h - to be told of the ends of jobs, instead of asking again and again.
  *
  * The script that ends a job puts its id into the list `told:<client>` of each client
- * that waits for it (queue/lua/await.lua). A channel blocks on the list of one queue, on
- * a connection of its own. What it hears is a hint: the listener asks again. While a
- * channel hears nothing, because its connection is away or may not block, the listener
- * asks from time to time. */
+ * that waits for it (queue/lua/await.lua). A listener (redis/listener.h) blocks on these
+ * lists. What it hears is a hint: its user asks again. While the list of a queue is not
+ * heard, because the connection is away or may not block, the user asks from time to
+ * time. */
 #ifndef HF_ADMIN_HEAR_H
 #define HF_ADMIN_HEAR_H
 

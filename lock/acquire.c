@@ -13,9 +13,9 @@
  *   RELEASE   release.c gives it back
  *
  * A waiting lock learns of its grant by a message in the client's inbox, where one
- * connection blocks for all tags (listener.h), or by its next renewal, which always tells
- * the true state. After that connection was lost everything is renewed at once, because a
- * message may have been lost with it. */
+ * connection blocks for all tags (redis/listener.h), or by its next renewal, which always
+ * tells the true state. After that connection was lost everything is renewed at once,
+ * because a message may have been lost with it. */
 #include "lock/acquire.h"
 
 #include <inttypes.h>
@@ -30,7 +30,6 @@
 #include "lock/callback.h"
 #include "lock/client.h"
 #include "lock/hold.h"
-#include "lock/listener.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/notices.h"
@@ -387,8 +386,7 @@ static hf_listener_tag tag_of(const hf_lock *lock)
     return (hf_listener_tag){.prefix = lock->prefix,
                              .prefix_len = lock->prefix_len,
                              .slot = lock->slot,
-                             .redis = node->base.redis,
-                             .other = node->base.client};
+                             .redis = node->base.redis};
 }
 
 /* Without room for it, it asks. */
@@ -454,8 +452,9 @@ static void heard_grant(hf_lock *lock, uint64_t fence)
 }
 
 /* "granted FENCE HOLD ..." */
-static void on_message(hf_listener *listener, const char *text)
+static void on_message(hf_listener *listener, const char *key, const char *text)
 {
+    (void)key;
     hf_lock_client *locks = listener->arg;
     bool granted = strncmp(text, "granted ", 8) == 0;
     const char *at = strchr(text, ' ');
@@ -490,15 +489,18 @@ static void on_turn(hf_listener *listener)
 
 void hf_acquire_grants_init(hf_lock_client *locks)
 {
-    locks->listener = (hf_listener){.cluster = locks->nodes.cluster,
+    locks->listener = (hf_listener){.nodes = &locks->nodes,
                                     .loop = locks->tasks.run.uv,
-                                    .inbox = locks->id,
+                                    .wait_ms = HF_LISTEN_MS,
+                                    .waits_max = HF_LISTEN_WAITS,
                                     .choose = choose,
                                     .is_deaf = is_deaf,
                                     .on_message = on_message,
                                     .on_doubt = on_doubt,
                                     .on_turn = on_turn,
                                     .arg = locks};
+    (void)snprintf(locks->listener.suffix, sizeof locks->listener.suffix, "in:%s",
+                   locks->id);
 }
 
 void hf_acquire_grants_listen(hf_lock_client *locks)

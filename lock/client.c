@@ -16,7 +16,6 @@
 #include "lock/ask.h"
 #include "lock/guard.h"
 #include "lock/hold.h"
-#include "lock/listener.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/notices.h"
@@ -249,11 +248,9 @@ static void wake(void *owner)
 static const hf_nodes_hooks of_nodes = {.on_event = hf_lock_node_on_event,
                                         .on_change = on_change,
                                         .needs = needs,
-                                        .on_leave = hf_lock_node_on_leave,
                                         .call_second = call_watchdog,
                                         .wake = wake,
-                                        .on_second = hf_lock_node_on_second,
-                                        .on_second_leave = hf_lock_node_on_second_leave};
+                                        .on_second = hf_lock_node_on_second};
 
 static const hf_lock_node_hooks of_node = {on_ready, on_refused};
 

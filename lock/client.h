@@ -5,12 +5,15 @@
 #include "base/machine.h"
 #include "base/random.h"
 #include "lock/guard.h"
-#include "lock/listener.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/notices.h"
 #include "lock/tasks.h"
 #include "lock/watchdog/watch_loop.h"
+
+/* Of a listener. If a connection has died unseen, the news only arrives with a renewal;
+ * the kernel detects the dead connection. */
+enum { HF_LISTEN_MS = 600000, HF_LISTEN_WAITS = 32 };
 
 struct hf_lock_client {
     hf_tasks tasks;

@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/client.h"
-#include "lock/listener.h"
 #include "lock/tasks.h"
 #include "lock/watchdog/watchdog.h"
 #include "redis/plain.h"
@@ -115,11 +114,6 @@ void hf_lock_node_on_event(hf_node *base, hf_err err, const char *detail)
     hf_tasks_turned(&locks->tasks);
 }
 
-void hf_lock_node_on_leave(hf_node *base)
-{
-    hf_listener_forget(&client_of(node_of(base))->listener, base->client);
-}
-
 /* ---- the watchdog's connection, on its thread ---- */
 
 /* What happened to its leases in the gap is not known. */
@@ -130,9 +124,4 @@ void hf_lock_node_on_second(hf_node *base, hf_err err, const char *detail)
     hf_lock_node_begins_epoch(node); /* another server's lines count otherwise */
     if (err == HF_OK)
         hf_watchdog_verify(client_of(node)->watchdog);
-}
-
-void hf_lock_node_on_second_leave(hf_node *base)
-{
-    hf_listener_forget(&client_of(node_of(base))->notices.listener, base->second.client);
 }

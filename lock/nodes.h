@@ -39,9 +39,7 @@ void hf_lock_node_begins_epoch(hf_lock_node *node);
 
 /* Parts of hf_nodes_hooks. */
 void hf_lock_node_on_event(hf_node *base, hf_err err, const char *detail);
-void hf_lock_node_on_leave(hf_node *base);
 void hf_lock_node_on_second(hf_node *base, hf_err err, const char *detail);
-void hf_lock_node_on_second_leave(hf_node *base);
 
 /* The node of the slot, or of the server: hf_nodes_find(), hf_nodes_at(). */
 hf_lock_node *hf_lock_node_of(hf_lock_client *locks, unsigned slot);

@@ -1,11 +1,11 @@
 /* notices.c - see notices.h.
  *
- * A listener (listener.h) serves locks that are held for longer than a moment, on inboxes
- * of their own. A lock that is released within that moment only costs its place in a
- * list, and a message that comes meanwhile stays in its inbox. A message only says that a
- * renewal has news, so the lock is renewed at once. The lists are under `lock`. A lock is
- * in one of them from the grant until just before its lease is dropped, so every lease
- * found there is alive. */
+ * A listener (redis/listener.h) serves locks that are held for longer than a moment, on
+ * inboxes of their own. A lock that is released within that moment only costs its place
+ * in a list, and a message that comes meanwhile stays in its inbox. A message only says
+ * that a renewal has news, so the lock is renewed at once. The lists are under `lock`. A
+ * lock is in one of them from the grant until just before its lease is dropped, so every
+ * lease found there is alive. */
 #include "lock/notices.h"
 
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/client.h"
-#include "lock/listener.h"
 #include "lock/lock.h"
 #include "lock/nodes.h"
 #include "lock/ops.h"
@@ -34,8 +33,7 @@ static hf_listener_tag tag_of(const hf_lock *lock)
     return (hf_listener_tag){.prefix = lock->prefix,
                              .prefix_len = lock->prefix_len,
                              .slot = lock->slot,
-                             .redis = node->base.redis,
-                             .other = node->base.second.client};
+                             .redis = node->base.redis};
 }
 
 static void put_last(hf_notices_list *list, hf_lock *lock)
@@ -132,8 +130,9 @@ static bool is_deaf(hf_listener *listener)
 
 /* "revoked FENCE HOLD ..." or "forced FENCE HOLD ...". A hold that is not known was given
  * back, or its grant was not answered yet: then it is renewed when it is listened for. */
-static void on_message(hf_listener *listener, const char *text)
+static void on_message(hf_listener *listener, const char *key, const char *text)
 {
+    (void)key;
     hf_notices *notices = listener->arg;
     uint64_t now_ns = hf_boot_ns();
     uv_mutex_lock(&notices->lock);
@@ -211,15 +210,18 @@ void hf_notices_stop(hf_lock_client *locks, void (*cb)(void *arg), void *arg)
 hf_err hf_notices_init(hf_lock_client *locks)
 {
     hf_notices *notices = &locks->notices;
-    (void)snprintf(notices->inbox, sizeof notices->inbox, "%s/held", locks->id);
-    notices->listener = (hf_listener){.cluster = locks->nodes.cluster,
-                                      .inbox = notices->inbox,
+    notices->listener = (hf_listener){.nodes = &locks->nodes,
+                                      .second = true,
+                                      .wait_ms = HF_LISTEN_MS,
+                                      .waits_max = HF_LISTEN_WAITS,
                                       .choose = choose,
                                       .is_deaf = is_deaf,
                                       .on_message = on_message,
                                       .on_doubt = on_doubt,
                                       .on_turn = on_turn,
                                       .arg = notices};
+    (void)snprintf(notices->listener.suffix, sizeof notices->listener.suffix,
+                   "in:%s/held", locks->id);
     return uv_mutex_init(&notices->lock) == 0 ? HF_OK : HF_SYSTEM;
 }
 

@@ -3,8 +3,8 @@
 #ifndef HF_LOCK_NOTICES_H
 #define HF_LOCK_NOTICES_H
 
-#include "lock/listener.h"
 #include "lock/lock.h"
+#include "redis/listener.h"
 
 typedef struct hf_notices_list {
     hf_lock *first, *last; /* in the order in which they were granted */
@@ -17,7 +17,6 @@ typedef struct hf_notices {
 
     /* the watchdog's thread */
     hf_listener listener;
-    char inbox[HF_LOCK_CLIENT_SIZE + 8];
     hf_watchdog *watchdog;
     uint64_t changes;    /* of the cluster's table, as of the last look */
     bool wants;          /* an old one is not heard */

@@ -134,10 +134,4 @@ HF_MUSTCHECK hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix,
                                       const char *owner, int64_t remember_ms,
                                       hf_answer_cb cb, void *arg);
 
-/* Blocks until a message is in one of the inboxes `in:<inbox>` of n prefixes, or for
- * wait_ms. */
-HF_MUSTCHECK hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
-                                 const char *inbox, uint32_t wait_ms, hf_answer_cb cb,
-                                 void *arg);
-
 #endif

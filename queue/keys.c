@@ -60,11 +60,6 @@ void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker)
     join(out, ns, ":{/}:worker:", worker);
 }
 
-void hf_key_told(char out[HF_KEY_SIZE], const hf_queue *queue, const char *client)
-{
-    join(out, queue->prefix, "told:", client);
-}
-
 void hf_key_wake(char out[HF_KEY_SIZE], const hf_queue *queue)
 {
     join(out, queue->prefix, "wake", "");

@@ -17,8 +17,6 @@ void hf_key_watch(char out[HF_KEY_SIZE], const char *ns);      /* a viewer watch
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker);
 
 void hf_key_wake(char out[HF_KEY_SIZE], const hf_queue *queue); /* "hf:{q}:wake" */
-/* "hf:{q}:told:<client>" */
-void hf_key_told(char out[HF_KEY_SIZE], const hf_queue *queue, const char *client);
 void hf_key_seen(char out[HF_KEY_SIZE], const hf_queue *queue, const char *producer);
 
 #endif

@@ -212,12 +212,6 @@ unsigned hf_client_lacks(const hf_client *client)
     return atomic_load(&client->redis->lacks);
 }
 
-void hf_client_unblock_refused(hf_client *blocked)
-{
-    check(blocked);
-    atomic_fetch_or(&blocked->redis->lacks, HF_LACKS_UNBLOCK);
-}
-
 size_t hf_client_in_flight(const hf_client *client)
 {
     check(client);

@@ -100,9 +100,6 @@ void hf_client_stood_still(hf_client *client);
  * for a caller while the loop does not run. */
 void hf_client_flush(hf_client *client);
 
-/* hf_plain_unblock() was answered with HF_AUTH. */
-void hf_client_unblock_refused(hf_client *blocked);
-
 /* HF_LACKS_... of redis/server.h, as its connections have learned by now. */
 unsigned hf_client_lacks(const hf_client *client);
 

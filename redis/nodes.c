@@ -146,7 +146,6 @@ static void on_second_closed(void *arg)
 /* Requests in flight may have been executed. */
 static void leave_second(hf_node *node)
 {
-    const hf_nodes_hooks *hooks = node->nodes->opts.hooks;
     hf_client *client = node->second.client;
     hf_replicas *replicas = node->second.replicas;
     hf_node **at = &node->nodes->second;
@@ -157,8 +156,6 @@ static void leave_second(hf_node *node)
         return;
     }
     *at = node->second.next;
-    if (hooks->on_second_leave != NULL)
-        hooks->on_second_leave(node);
     node->second.client = NULL;
     node->second.replicas = NULL;
     hf_client_close(client, on_second_closed, node);
@@ -407,6 +404,14 @@ hf_node *hf_nodes_find(hf_nodes *nodes, unsigned slot)
 hf_node *hf_nodes_at(hf_nodes *nodes, hf_server *redis)
 {
     return node_of(nodes, hf_server_share(redis));
+}
+
+hf_client *hf_nodes_client(const hf_nodes *nodes, const hf_server *redis, bool second)
+{
+    const hf_node *node = second ? nodes->second : nodes->first;
+    while (node != NULL && node->redis != redis)
+        node = second ? node->second.next : node->next;
+    return node == NULL ? NULL : second ? node->second.client : node->client;
 }
 
 bool hf_nodes_are_refused(hf_nodes *nodes)

@@ -79,9 +79,8 @@ typedef struct hf_nodes_hooks {
     /* Of a second thread. NULL: there is none. */
     void (*call_second)(void *owner, uint64_t when_ns); /* for hf_nodes_second_turn() */
     void (*wake)(void *owner);                          /* for hf_nodes_tidy() */
-    /* On that thread: as on_event, also if none could be made; and as on_leave. */
+    /* On that thread: as on_event, also if none could be made. */
     void (*on_second)(hf_node *node, hf_err err, const char *detail);
-    void (*on_second_leave)(hf_node *node); /* may be NULL */
 } hf_nodes_hooks;
 
 typedef struct hf_nodes_opts {
@@ -138,6 +137,8 @@ unsigned hf_nodes_slot(const hf_nodes *nodes, const char *prefix, size_t len);
 hf_node *hf_nodes_find(hf_nodes *nodes, unsigned slot);
 /* The same of this server. */
 hf_node *hf_nodes_at(hf_nodes *nodes, hf_server *redis);
+/* The connection to this server, by the thread that has it; NULL: none. */
+hf_client *hf_nodes_client(const hf_nodes *nodes, const hf_server *redis, bool second);
 /* Leaves nodes that are not needed, and frees those that both threads have left. */
 void hf_nodes_tidy(hf_nodes *nodes);
 /* No node was ever known, for a reason that waiting does not change: the status of `away`

@@ -12,8 +12,7 @@ HF_MUSTCHECK hf_err hf_plain_time_read(const hf_answer *answer, int64_t *now_ms)
 
 /* Ends the blocking of another client of this process. HF_CONN: that has no connection,
  * it is not known to be at the same life of the same server, where its id is its own, or
- * Redis does not permit it. An answer HF_AUTH is passed to hf_client_unblock_refused().
- */
+ * Redis does not permit it. */
 HF_MUSTCHECK hf_err hf_plain_unblock(hf_client *client, const hf_client *blocked,
                                      hf_answer_cb cb, void *arg);
 /* How long `blocked` should wait in Redis at a time: `ms`, but half a second at most if

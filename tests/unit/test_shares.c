@@ -301,7 +301,7 @@ NOTHING(hf_run_forget, hf_run *run)
 NOTHING(hf_leader_close, hf_worker *worker)
 NOTHING(hf_leader_run, hf_worker *worker)
 NOTHING(hf_leader_turned, hf_worker *worker, bool idle)
-NOTHING(hf_client_close, hf_client *client, void (*cb)(void *), void *arg)
+NOTHING(hf_blocking_close, hf_blocking *blocking, void (*cb)(void *))
 NOTHING(hf_site_confirm, hf_site *at, hf_confirm *confirm,
         void (*cb)(void *, hf_err, const char *), void *arg)
 NOTHING(hf_site_confirm_report, hf_site *at, hf_err err, const char *detail)

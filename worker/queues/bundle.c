@@ -23,9 +23,8 @@ void hf_bundle_look_in(hf_bundle *b, uint32_t ms)
 
 void hf_bundle_close_client(hf_bundle *b)
 {
-    hf_client *client = b->client;
-    b->client = NULL;
-    hf_client_close(client, NULL, NULL);
+    hf_blocking_close(b->blocking, NULL);
+    b->blocking = NULL;
 }
 
 void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only)

@@ -4,6 +4,7 @@
 #ifndef HF_WORKER_QUEUES_BUNDLE_H
 #define HF_WORKER_QUEUES_BUNDLE_H
 
+#include "redis/blocking.h"
 #include "worker/node/site.h"
 
 enum { HF_WAIT_MS = 5000 }; /* a blocking call; half a lease if that is shorter */
@@ -13,7 +14,7 @@ struct hf_bundle {
     hf_served *only; /* its queue in a cluster; NULL: it has all queues */
 
     /* the blocking call */
-    hf_client *client; /* owned; NULL: not opened yet */
+    hf_blocking *blocking; /* its connection; owned; NULL: not opened yet */
     bool blocked;
     bool waited;     /* it has blocked before: a lost connection may have lost a baton */
     bool wake_doubt; /* a baton may have been lost */
@@ -24,10 +25,6 @@ struct hf_bundle {
     uint32_t wait_backoff_ms; /* as for a queue, but of the blocking call */
     uint64_t wait_hold_until_ns;
     bool wait_refused, wait_away; /* these were logged */
-    bool unblocking;
-    unsigned unblocks;      /* requests to unblock it that are under way */
-    uint32_t unblock_ms;    /* the pause before unblocking is tried again */
-    uint64_t unblock_at_ns; /* not before this */
 
     /* the look at queues that were found empty */
     hf_served *peeking_at[HF_SLOTS_MAX];

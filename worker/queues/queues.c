@@ -309,8 +309,7 @@ static bool is_referred_to(const hf_served *served)
     const hf_whole *whole = served->whole;
     return (served == whole->members && whole->n_members > 1) || served->runs > 0 ||
            served->requests > 0 || served->debt != HF_DEBT_NONE || served->paused > 0 ||
-           hf_queue_is_waited_for(served) ||
-           (served->bundle->only != NULL && served->bundle->unblocks > 0);
+           hf_queue_is_waited_for(served);
 }
 
 static void unlink_member(const hf_served *served)

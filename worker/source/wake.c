@@ -17,8 +17,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/machine.h"
+#include "redis/blocking.h"
 #include "redis/err.h"
-#include "redis/plain.h"
 #include "worker/node/site.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
@@ -28,15 +28,7 @@
 #include "worker/source/check.h"
 #include "worker/worker.h"
 
-enum {
-    UNBLOCK_MS = 5,
-    OPEN_MS = 20 /* from one new connection to the next, at most */
-};
-
-static uint32_t wait_ms(const hf_bundle *b)
-{
-    return hf_plain_wait_ms(b->site->client, b->client, hf_check_ms(b->site->worker));
-}
+enum { OPEN_MS = 20 /* from one new connection to the next, at most */ };
 
 /* ---- the times of batons ---- */
 
@@ -70,7 +62,7 @@ static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 {
     uint64_t first = hf_runner_hold_until_ns(w);
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->queues, b)) != NULL;)
-        first = earlier(first, b->client == NULL && !hf_queues_only_shards_in(b) &&
+        first = earlier(first, b->blocking == NULL && !hf_queues_only_shards_in(b) &&
                                        hf_site_can_ask(b->site)
                                    ? w->wake->open_at_ns
                                    : b->wait_hold_until_ns);
@@ -200,10 +192,11 @@ static void on_woken(const hf_answer *answer, void *arg)
     size_t which, n = waiting_queues(b, queues);
     int64_t at_ms;
     hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
-    b->blocked = b->unblocking = b->wait_stale = false;
-    b->unblock_ms = 0;
+    b->blocked = b->wait_stale = false;
     if (w->phase == HF_ENDED)
         return;
+    if (b->blocking != NULL)
+        hf_blocking_answered(b->blocking);
     if (err != HF_OK) {
         /* A baton may have been popped and lost with the answer. */
         b->wake_doubt = true;
@@ -231,42 +224,25 @@ static void on_woken(const hf_answer *answer, void *arg)
     w->turn_due = true;
 }
 
-/* The blocked call itself answers, with or without a baton. Or it has not come yet, on
- * its own connection: then this is tried again. */
-static void on_unblocked(const hf_answer *answer, void *arg)
+static bool is_ready(const hf_bundle *b)
 {
-    hf_bundle *b = arg;
-    b->unblocks--;
-    if (b->site->worker->phase == HF_ENDED || !b->blocked ||
-        (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
-        return;
-    b->unblocking = false;
-    if (answer->err == HF_AUTH) { /* the next waits are short, but this one is not */
-        hf_client_unblock_refused(b->client);
-        hf_client_reset(b->client);
-        hf_site_report_lacks(b->site);
-        return;
-    }
-    b->unblock_ms = b->unblock_ms == 0 ? UNBLOCK_MS : 2 * b->unblock_ms;
-    b->unblock_at_ns = hf_boot_ns() + b->unblock_ms * HF_MS_NS;
-    hf_bundle_look_in(b, b->unblock_ms);
+    return b->blocking != NULL && hf_client_ready(b->blocking->client);
 }
 
-static bool waits(const hf_bundle *b)
+/* The blocked call could not be ended. */
+static void on_pause(void *arg)
 {
-    return b->blocked && b->client != NULL && hf_client_ready(b->client);
+    hf_bundle *b = arg;
+    hf_bundle_look_in(b, b->blocking->pause_ms);
 }
 
 /* A full worker would keep a baton from workers that could use it. */
 static void unblock(hf_bundle *b)
 {
-    if (!b->blocked || b->unblocking || !hf_site_ready(b->site) ||
-        hf_boot_ns() < b->unblock_at_ns)
+    if (!b->blocked || b->blocking == NULL || !hf_site_ready(b->site))
         return;
-    if (hf_plain_unblock(b->site->client, b->client, on_unblocked, b) != HF_OK)
-        return;
-    b->unblocking = true;
-    b->unblocks++;
+    if (!hf_blocking_end(b->blocking, b->site->client))
+        on_pause(b);
 }
 
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
@@ -293,12 +269,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 
 static hf_err open_client(hf_bundle *b, char detail[HF_DETAIL_SIZE])
 {
-    const hf_client_opts opts = {.loop = &b->site->worker->loop,
-                                 .redis = b->site->redis,
-                                 .blocks = true,
-                                 .on_event = on_client,
-                                 .arg = b};
-    return hf_client_open(&b->client, &opts, detail);
+    return hf_blocking_open(&b->blocking, &b->site->worker->loop, b->site->redis,
+                            on_client, on_pause, b, detail);
 }
 
 /* In a cluster, where each queue has one. Without memory: later. */
@@ -334,7 +306,7 @@ static void pump(hf_bundle *b)
     hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_SLOTS_MAX];
     bool can = hf_site_serves(b->site) && hf_runner_slots(w) > 0;
-    if (b->client == NULL && !hf_queues_only_shards_in(b))
+    if (b->blocking == NULL && !hf_queues_only_shards_in(b))
         open_next_client(b);
     if (!can)
         give_back_due(b);
@@ -347,7 +319,7 @@ static void pump(hf_bundle *b)
     if (b->blocked && b->wait_stale)
         unblock(b);
     if (b->blocked || b->wait_hold_until_ns != 0 || !hf_site_can_ask(b->site) ||
-        b->client == NULL || !hf_client_ready(b->client))
+        !is_ready(b))
         return;
     if (b->wake_doubt) {
         b->wake_doubt = false;
@@ -362,7 +334,8 @@ static void pump(hf_bundle *b)
     size_t n = waiting_queues(b, queues);
     if (n == 0)
         return;
-    if (hf_op_wait(b->client, queues, n, wait_ms(b), on_woken, b) == HF_OK)
+    uint32_t ms = hf_blocking_ms(b->blocking, b->site->client, hf_check_ms(w));
+    if (hf_op_wait(b->blocking->client, queues, n, ms, on_woken, b) == HF_OK)
         b->blocked = b->waited = true;
 }
 
@@ -447,7 +420,8 @@ bool hf_wake_blocks(const hf_worker *w)
 /* A site without a connection for the rest answers nothing. */
 static bool is_idle(const hf_bundle *b)
 {
-    return !hf_site_ready(b->site) || (!b->checking && !b->give_back && !waits(b));
+    bool waits = b->blocked && is_ready(b);
+    return !hf_site_ready(b->site) || (!b->checking && !b->give_back && !waits);
 }
 
 bool hf_wake_idle(const hf_worker *w)
