@@ -4,6 +4,7 @@
  * loop that only turns inside of a call. */
 #include "holdfast/admin.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "redis/err.h"
 #include "redis/info.h"
 #include "redis/plain.h"
+#include "redis/send.h"
 
 enum {
     DEADLINE_MS = 5000,
@@ -232,10 +234,18 @@ uint64_t hf_admin_until(const hf_admin *admin)
     return hf_boot_ns() + admin->deadline_ms * HF_MS_NS;
 }
 
+static hf_err read_answer(const hf_ask *ask, const hf_answer *answer)
+{
+    int64_t now_ms;
+    if (ask->read != NULL)
+        return ask->read(answer, ask->out);
+    return ask->script == NULL ? HF_OK : hf_send_script_status(answer, 2, &now_ms);
+}
+
 static void on_answer(const hf_answer *answer, void *arg)
 {
     waiting *w = arg;
-    w->err = answer->err == HF_OK ? w->ask->read(answer, w->ask->out) : answer->err;
+    w->err = answer->err == HF_OK ? read_answer(w->ask, answer) : answer->err;
     if (w->err == HF_SHARDED &&
         hf_shards_refused(&w->admin->shards, answer->detail) != HF_OK)
         w->err = HF_PROTO;
@@ -247,44 +257,38 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_run_loop_done(&w->admin->run, &w->run);
 }
 
-static unsigned slot_of(const hf_admin *admin, const hf_ask *ask)
+/* The key of a script, which tells the node of any request. */
+static hf_bytes key_of(const hf_admin *admin, const hf_ask *ask,
+                       char registry[HF_KEY_SIZE])
 {
-    char registry[HF_KEY_SIZE];
-    if (ask->keys != NULL)
-        return hf_slot(ask->keys[0].ptr, ask->keys[0].len);
+    if (ask->prefix != NULL)
+        return (hf_bytes){ask->prefix, strlen(ask->prefix)};
     if (ask->queue != NULL)
-        return hf_slot(ask->queue->prefix, ask->queue->prefix_len);
+        return (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
     hf_key_registry(registry, admin->ns);
-    return hf_slot(registry, strlen(registry));
+    return (hf_bytes){registry, strlen(registry)};
 }
 
 static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns,
                       hf_node_backoff *backoff)
 {
     hf_node *node;
-    hf_err err = wait_ready(admin, slot_of(admin, ask), until_ns, &node);
+    char registry[HF_KEY_SIZE];
+    const hf_bytes key = key_of(admin, ask, registry);
+    hf_err err = wait_ready(admin, hf_slot(key.ptr, key.len), until_ns, &node);
     if (err != HF_OK)
         return err;
     uint32_t left = left_ms(until_ns);
     if (left == 0)
         return hf_admin_fail(admin, HF_TIMEOUT, "the deadline passed before it was sent");
-    waiting w = {.admin = admin,
-                 .ask = ask,
-                 .node = node,
-                 .backoff = backoff,
-                 .run.submits = true};
-    hf_bytes key = {NULL, 0};
-    if (ask->queue != NULL)
-        key = (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
+    waiting w = {
+        .admin = admin, .ask = ask, .node = node, .backoff = backoff, .run.submits = true};
     const hf_call call = {.script = ask->script,
-                          .keys = ask->keys != NULL ? ask->keys : &key,
-                          .n_keys = ask->script == NULL ? 0
-                                    : ask->keys != NULL ? ask->n_keys
-                                                        : 1,
-                          .args = ask->args->at,
-                          .n_args = ask->args->n,
-                          .timeout_ms =
-                              ask->once || left < REQUEST_MS ? left : REQUEST_MS,
+                          .keys = &key,
+                          .n_keys = ask->script == NULL ? 0 : 1,
+                          .args = ask->args.at,
+                          .n_args = ask->args.n,
+                          .timeout_ms = left < REQUEST_MS ? left : REQUEST_MS,
                           .cb = on_answer,
                           .arg = &w};
     err = hf_request_send(node->client, &call);
@@ -314,7 +318,7 @@ static hf_err unserved(hf_admin *admin, const hf_ask *ask, const char *why)
                          ask->queue == NULL ? "" : ask->queue->name, said);
 }
 
-hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
+static hf_err ask_until(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
 {
     bool unsure = false, refused = false;
     char why[HF_DETAIL_SIZE];
@@ -334,7 +338,7 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
             (void)snprintf(why, sizeof why, "%s", admin->detail);
         refused = refused || backs_off;
         bool nothing = hf_err_is(err, HF_ERR_PASSES);
-        bool again = nothing || (err == HF_UNSURE && !ask->once);
+        bool again = nothing || err == HF_UNSURE;
         /* A queue that backs off is asked a last time, so the reason is told. */
         uint64_t last_ns = until_ns - (backs_off ? RETRY_MS * HF_MS_NS : 0);
         if (!again || hf_boot_ns() >= last_ns) {
@@ -351,6 +355,19 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
             backs_off ? backoff.until_ns : hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
         hf_admin_idle(admin, pause < last_ns ? pause : last_ns);
     }
+}
+
+hf_err hf_admin_ask(hf_admin *admin, hf_ask *ask)
+{
+    hf_err err = ask->err;
+    if (err == HF_OK && ask->args.failed)
+        err = hf_admin_no_memory(admin);
+    if (ask->until_ns == 0)
+        ask->until_ns = hf_admin_until(admin);
+    if (err == HF_OK)
+        err = ask_until(admin, ask, ask->until_ns);
+    hf_args_done(&ask->args);
+    return err;
 }
 
 /* ---- Redis's clock ---- */
@@ -370,19 +387,32 @@ static hf_err read_time(const hf_answer *answer, void *out)
 hf_err hf_admin_clock(hf_admin *admin, const hf_queue *queue, uint64_t until_ns,
                       hf_admin_time *out)
 {
-    hf_args args;
     moment m = {0, 0};
-    if (!hf_args_init(&args, 1, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, "TIME");
-    const hf_ask ask = {.queue = queue, .args = &args, .read = read_time, .out = &m};
-    hf_err err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
+    hf_ask ask = {.queue = queue, .until_ns = until_ns, .read = read_time, .out = &m};
+    hf_args_text(&ask.args, "TIME");
+    hf_err err = hf_admin_ask(admin, &ask);
     int64_t left =
         until_ns > m.read_ns ? (int64_t)((until_ns - m.read_ns) / HF_MS_NS) : 0;
     if (err == HF_OK)
         *out = (hf_admin_time){.now_ms = m.ms, .not_after = m.ms + left};
     return err;
+}
+
+void hf_ask_order(hf_ask *ask, hf_admin *admin)
+{
+    ask->writes = true;
+    ask->until_ns = hf_admin_until(admin);
+    ask->err = hf_admin_clock(admin, ask->queue, ask->until_ns, &ask->time);
+}
+
+void hf_ask_word(hf_ask *ask, hf_admin *admin)
+{
+    char word[HF_NEW_ID_SIZE] = "";
+    if (ask->writes)
+        hf_id_next(&admin->words, word);
+    (void)snprintf(ask->word, sizeof ask->word, "%" PRId64 "%s%s", ask->time.not_after,
+                   word[0] != '\0' ? " " : "", word);
+    hf_args_text(&ask->args, ask->word);
 }
 
 /* ---- life ---- */
@@ -514,14 +544,10 @@ static hf_err read_info(const hf_answer *answer, void *out)
 /* A user that may not ask is told what the greeting told. */
 static hf_err ask_info(hf_admin *admin, hf_node *node)
 {
-    hf_args args;
     hf_server_info info = {.client_id = hf_client_server(node->client)->client_id};
-    if (!hf_args_init(&args, 1, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, "INFO");
-    const hf_ask ask = {.args = &args, .read = read_info, .out = &info};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
+    hf_ask ask = {.read = read_info, .out = &info};
+    hf_args_text(&ask.args, "INFO");
+    hf_err err = hf_admin_ask(admin, &ask);
     if (err == HF_OK)
         node_of(node)->info = info;
     return err == HF_AUTH || err == HF_REDIS ? HF_OK : err;

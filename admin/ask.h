@@ -40,18 +40,41 @@ struct hf_admin {
     struct hf_hearing *hearing; /* of ends of jobs (admin/hear.h); owned; NULL: nothing */
 };
 
+/* The clock of a queue's Redis (NULL: of the registry's): now, and the end of the call,
+ * for a script that must not be late. */
+typedef struct hf_admin_time {
+    int64_t now_ms, not_after;
+} hf_admin_time;
+
+/* One request. To look:
+ *
+ *     hf_ask ask = {.script = &..., .queue = queue, .read = ..., .out = ...};
+ *     hf_args_text(&ask.args, id);
+ *     return hf_admin_ask(admin, &ask);
+ *
+ * To change something: the request carries a deadline in Redis's time; a script that runs
+ * later changes nothing. It has a word of its own, too: made again after its answer was
+ * lost, it gets the first answer (redis/lua/lib/requests.lua).
+ *
+ *     hf_ask ask = {.script = &..., .queue = queue};
+ *     hf_ask_order(&ask, admin);
+ *     hf_ask_word(&ask, admin);
+ *     hf_args_text(&ask.args, id);
+ *     return hf_admin_ask(admin, &ask); */
 typedef struct hf_ask {
     const hf_script *script; /* NULL: a command */
-    const hf_queue *queue;   /* whose prefix is the key of a script, and whose node is
-                                asked; NULL: that of the first key, else the registry's */
-    const hf_bytes *keys;    /* of a script that has others; NULL: the queue's */
-    size_t n_keys;
-    const hf_args *args;
-    bool writes; /* without an answer it may have been executed: that is HF_UNSURE */
-    bool once;   /* never again after it may have been executed */
-    /* Takes the answer, which is HF_OK, while it is there. */
+    const hf_queue *queue;   /* whose Redis it is; NULL: the registry's */
+    const char *prefix;      /* a script's key; NULL: that of the queue or the registry */
+    uint64_t until_ns;       /* the end of the call; 0: of one that begins now */
+    /* Takes the answer, which is HF_OK, while it is there. NULL: a script's status is
+     * all, and of a command nothing is read. */
     hf_err (*read)(const hf_answer *answer, void *out);
     void *out;
+    hf_args args;
+    bool writes; /* without an answer it may have been executed: that is HF_UNSURE */
+    hf_admin_time time;             /* of an order; else 0 */
+    hf_err err;                     /* why the time of an order is not known */
+    char word[HF_NEW_ID_SIZE + 24]; /* the deadline, and the word */
 } hf_ask;
 
 /* Each public call begins with this: `detail` (may be NULL) is where its failure is
@@ -61,13 +84,13 @@ void hf_admin_begin(hf_admin *admin, char detail[HF_DETAIL_SIZE]);
 uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins now */
 /* The server of a queue, shared: hf_server_close(). NULL: none is known to have it. */
 hf_server *hf_admin_server_of(hf_admin *admin, const hf_queue *queue);
-HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns);
+/* Asks, and ends the arguments. */
+HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, hf_ask *ask);
+/* It changes something: asks for the time. hf_admin_ask() gives its failure. */
+void hf_ask_order(hf_ask *ask, hf_admin *admin);
+/* Adds the argument `not_after`, with the word of an order. */
+void hf_ask_word(hf_ask *ask, hf_admin *admin);
 
-/* The clock of a queue's Redis (NULL: of the registry's): now, and the end of the call,
- * for a script that must not be late. */
-typedef struct hf_admin_time {
-    int64_t now_ms, not_after;
-} hf_admin_time;
 HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, const hf_queue *queue,
                                    uint64_t until_ns, hf_admin_time *out);
 

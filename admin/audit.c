@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/structs.h"
@@ -72,18 +71,15 @@ static hf_err read_slice(const hf_answer *answer, void *out)
 static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script *script,
                         slice *s)
 {
-    /* A script that writes nothing may run late. */
-    hf_order order = {.admin = admin, .queue = queue, .looks_only = !s->opts->fix};
-    hf_err err = hf_order_begin(&order, 5, 1);
-    if (err != HF_OK)
-        return err;
-    hf_args_text(&order.args, s->phase);
-    hf_args_text(&order.args, s->cursor);
-    hf_args_flag(&order.args, s->opts->idle);
-    hf_args_flag(&order.args, s->opts->fix);
-    hf_order_end(&order);
-    const hf_ask ask = {.script = script, .queue = queue, .read = read_slice, .out = s};
-    return hf_order_send(&order, &ask);
+    hf_ask ask = {.script = script, .queue = queue, .read = read_slice, .out = s};
+    if (s->opts->fix) /* a script that writes nothing may run late */
+        hf_ask_order(&ask, admin);
+    hf_args_text(&ask.args, s->phase);
+    hf_args_text(&ask.args, s->cursor);
+    hf_args_flag(&ask.args, s->opts->idle);
+    hf_args_flag(&ask.args, s->opts->fix);
+    hf_ask_word(&ask, admin);
+    return hf_admin_ask(admin, &ask);
 }
 
 /* Of one queue, whose first slice says how many ids it has. */

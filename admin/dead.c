@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "admin/look.h"
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/error_key.h"
@@ -130,28 +129,20 @@ static hf_err read_page(const hf_answer *answer, void *out)
 
 static hf_err next_page(sweep *s)
 {
-    hf_args args;
+    hf_ask ask = {
+        .script = &hf_lua_queue_dead, .queue = &s->queue, .read = read_page, .out = s};
     size_t page = s->deed == RETRY ? RETRY_SLICE : PURGE_SLICE;
     s->want = s->filter.slice != 0 && s->filter.slice < page ? s->filter.slice : page;
     if (s->filter.limit != 0 && s->filter.limit - s->moved < s->want)
         s->want = s->filter.limit - s->moved;
-    if (!hf_args_init(&args, 5, 3))
-        return hf_admin_no_memory(s->admin);
-    hf_args_int(&args, s->from_ms);
-    hf_args_text(&args, s->after);
-    hf_args_int(&args, s->before_ms);
-    hf_args_int(&args, (int64_t)page);
+    hf_args_int(&ask.args, s->from_ms);
+    hf_args_text(&ask.args, s->after);
+    hf_args_int(&ask.args, s->before_ms);
+    hf_args_int(&ask.args, (int64_t)page);
     /* A caller that wants lines gets fewer large records at a time; a retry writes the
      * records anew. */
-    hf_args_flag(&args, reads_lines(s) || s->deed == RETRY);
-    const hf_ask ask = {.script = &hf_lua_queue_dead,
-                        .queue = &s->queue,
-                        .args = &args,
-                        .read = read_page,
-                        .out = s};
-    hf_err err = hf_admin_ask(s->admin, &ask, hf_admin_until(s->admin));
-    hf_args_done(&args);
-    return err;
+    hf_args_flag(&ask.args, reads_lines(s) || s->deed == RETRY);
+    return hf_admin_ask(s->admin, &ask);
 }
 
 /* ---- a slice ---- */
@@ -177,12 +168,15 @@ static hf_err read_moved(const hf_answer *answer, void *out)
  * the rate holds even if a slice's answer is lost. */
 static hf_err move(sweep *s)
 {
-    hf_order order = {.admin = s->admin, .queue = &s->queue};
-    hf_args *args = &order.args;
-    hf_err err = hf_order_begin(&order, s->n + (s->deed == PURGE ? 2 : 5), 5);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
+    hf_ask ask = {.script =
+                      s->deed == PURGE ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
+                  .queue = &s->queue,
+                  .read = read_moved,
+                  .out = s};
+    hf_args *args = &ask.args;
+    hf_ask_order(&ask, s->admin);
+    hf_args_init(args, s->n + 5, 5);
+    hf_ask_word(&ask, s->admin);
     hf_args_int(args, s->before_ms);
     if (s->deed == RETRY) {
         hf_args_int(args, s->per_second > 0 ? s->before_ms : 0);
@@ -191,12 +185,7 @@ static hf_err move(sweep *s)
     }
     for (size_t i = 0; i < s->n; i++)
         hf_args_text(args, s->picks[i].id);
-    const hf_ask ask = {.script = s->deed == PURGE ? &hf_lua_queue_delete
-                                                   : &hf_lua_queue_requeue,
-                        .queue = &s->queue,
-                        .read = read_moved,
-                        .out = s};
-    err = hf_order_send(&order, &ask);
+    hf_err err = hf_admin_ask(s->admin, &ask);
     s->sent += s->n;
     return err;
 }

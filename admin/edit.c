@@ -3,21 +3,11 @@
 
 #include <inttypes.h>
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/structs.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
-
-enum { EDIT_ARGS = 6 };
-
-static hf_err read_edit(const hf_answer *answer, void *out)
-{
-    int64_t now_ms;
-    (void)out;
-    return hf_send_script_status(answer, 2, &now_ms);
-}
 
 static const char *priority_word(const hf_job_edit *edit)
 {
@@ -32,22 +22,19 @@ static const char *priority_word(const hf_job_edit *edit)
 static hf_err edit_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     const hf_job_edit *edit = arg;
-    hf_order order = {.admin = admin, .queue = queue};
-    hf_err err = hf_order_begin(&order, EDIT_ARGS, 2);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
-    hf_args_text(&order.args, id);
+    hf_ask ask = {.script = &hf_lua_queue_edit, .queue = queue};
+    hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
+    hf_args_text(&ask.args, id);
     if (edit->set_due)
-        hf_args_int(&order.args, edit->delay_ms != 0 ? -edit->delay_ms : edit->at_ms);
+        hf_args_int(&ask.args, edit->delay_ms != 0 ? -edit->delay_ms : edit->at_ms);
     else
-        hf_args_text(&order.args, "");
-    hf_args_text(&order.args, priority_word(edit));
-    hf_args_flag(&order.args, edit->payload != NULL);
-    hf_args_bytes(&order.args, (hf_bytes){edit->payload != NULL ? edit->payload : "",
-                                          edit->payload_len});
-    const hf_ask ask = {.script = &hf_lua_queue_edit, .queue = queue, .read = read_edit};
-    return hf_order_send(&order, &ask);
+        hf_args_text(&ask.args, "");
+    hf_args_text(&ask.args, priority_word(edit));
+    hf_args_flag(&ask.args, edit->payload != NULL);
+    hf_args_bytes(&ask.args, (hf_bytes){edit->payload != NULL ? edit->payload : "",
+                                        edit->payload_len});
+    return hf_admin_ask(admin, &ask);
 }
 
 static hf_err check(hf_admin *admin, const hf_job_edit *edit)

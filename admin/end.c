@@ -3,7 +3,6 @@
 #include "holdfast/admin.h"
 
 #include "admin/look.h"
-#include "admin/order.h"
 #include "base/base.h"
 #include "base/structs.h"
 #include "queue/send.h"
@@ -59,18 +58,14 @@ static hf_err read_requeue(const hf_answer *answer, void *out)
 
 static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info *info)
 {
-    bool list = ask->script != &hf_lua_queue_cancel;
-    hf_order order = {.admin = admin, .queue = ask->queue};
-    hf_err err = hf_order_begin(&order, list ? 3 : 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
-    if (list)
-        hf_args_text(&order.args, "0"); /* a waiting or dead job */
-    hf_args_text(&order.args, id);
+    hf_ask_order(ask, admin);
+    hf_ask_word(ask, admin);
+    if (ask->script != &hf_lua_queue_cancel)
+        hf_args_text(&ask->args, "0"); /* a waiting or dead job */
+    hf_args_text(&ask->args, id);
     ask->out = info;
     hf_look_begin(ask->out, ask->queue, id);
-    return hf_order_send(&order, ask);
+    return hf_admin_ask(admin, ask);
 }
 
 static hf_err cancel_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
@@ -88,19 +83,15 @@ static hf_err delete_in(hf_admin *admin, const hf_queue *queue, const char *id, 
 static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
                          void *arg)
 {
-    hf_order order = {.admin = admin, .queue = queue};
+    hf_ask ask = {.script = &hf_lua_queue_requeue, .queue = queue, .read = read_requeue};
     (void)arg;
-    hf_err err = hf_order_begin(&order, 6, 5);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
+    hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
     for (int i = 0; i < 4; i++)
-        hf_args_int(&order.args, 0); /* a waiting or dead job; at once, in no set */
-    hf_args_text(&order.args, id);
+        hf_args_int(&ask.args, 0); /* a waiting or dead job; at once, in no set */
+    hf_args_text(&ask.args, id);
     /* Made twice it tells how it stands then: it is due, it runs, or it has run. */
-    const hf_ask ask = {
-        .script = &hf_lua_queue_requeue, .queue = queue, .read = read_requeue};
-    return hf_order_send(&order, &ask);
+    return hf_admin_ask(admin, &ask);
 }
 
 /* `theirs` may be NULL. */

@@ -16,7 +16,6 @@
 #include "queue_scripts.h"
 
 enum {
-    ARGS = 5,
     HEAD = 3,
     MINUTE_MS = 60000,
     TEN = 10, /* minutes */
@@ -268,22 +267,17 @@ static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
     r->begun = false;
     r->before_done = r->before_failed = 0;
     for (r->from = 0; err == HF_OK && r->from < r->n;) {
-        hf_args args;
+        hf_ask ask = {.script = &hf_lua_queue_past_read,
+                      .queue = part->queue,
+                      .read = read_steps,
+                      .out = r};
         const size_t left = r->n - r->from;
-        if (!hf_args_init(&args, ARGS, ARGS))
-            return hf_admin_no_memory(admin);
-        hf_args_int(&args, r->span.length_ms / MINUTE_MS);
-        hf_args_int(&args, r->first + (int64_t)r->from);
-        hf_args_int(&args, left < HF_PAST_STEPS ? (int64_t)left : HF_PAST_STEPS);
-        hf_args_text(&args, r->opts.type == NULL ? "" : r->opts.type);
-        hf_args_int(&args, left <= HF_PAST_STEPS ? 1 : 0);
-        const hf_ask ask = {.script = &hf_lua_queue_past_read,
-                            .queue = part->queue,
-                            .args = &args,
-                            .read = read_steps,
-                            .out = r};
-        err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-        hf_args_done(&args);
+        hf_args_int(&ask.args, r->span.length_ms / MINUTE_MS);
+        hf_args_int(&ask.args, r->first + (int64_t)r->from);
+        hf_args_int(&ask.args, left < HF_PAST_STEPS ? (int64_t)left : HF_PAST_STEPS);
+        hf_args_text(&ask.args, r->opts.type == NULL ? "" : r->opts.type);
+        hf_args_int(&ask.args, left <= HF_PAST_STEPS ? 1 : 0);
+        err = hf_admin_ask(admin, &ask);
     }
     if (err != HF_OK)
         return err;

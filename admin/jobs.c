@@ -270,27 +270,22 @@ void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id)
 hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id, hf_look *look,
                   uint64_t until_ns)
 {
-    hf_args args;
-    if (!hf_args_init(&args, 6, 1))
-        return hf_admin_no_memory(admin);
+    hf_ask ask = {.script =
+                      look->client != NULL ? &hf_lua_queue_await : &hf_lua_queue_job,
+                  .queue = queue,
+                  .until_ns = until_ns,
+                  .read = read_job,
+                  .out = look};
     hf_look_begin(look->info, queue, id);
-    hf_args_text(&args, id);
-    hf_args_flag(&args, look->payload != NULL);
-    hf_args_int(&args, look->accepted_ms);
-    hf_args_flag(&args, look->noted);
+    hf_args_text(&ask.args, id);
+    hf_args_flag(&ask.args, look->payload != NULL);
+    hf_args_int(&ask.args, look->accepted_ms);
+    hf_args_flag(&ask.args, look->noted);
     if (look->client != NULL) {
-        hf_args_text(&args, look->client);
-        hf_args_flag(&args, !look->gives_up);
+        hf_args_text(&ask.args, look->client);
+        hf_args_flag(&ask.args, !look->gives_up);
     }
-    const hf_ask ask = {.script = look->client != NULL ? &hf_lua_queue_await
-                                                       : &hf_lua_queue_job,
-                        .queue = queue,
-                        .args = &args,
-                        .read = read_job,
-                        .out = look};
-    hf_err err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    return hf_admin_ask(admin, &ask);
 }
 
 static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
@@ -491,27 +486,19 @@ static hf_err read_page(const hf_answer *answer, void *out)
 
 static hf_err ask_page(page *p)
 {
-    hf_args args;
-    if (!hf_args_init(&args, 4, 2))
-        return hf_admin_no_memory(p->admin);
+    hf_ask ask = {
+        .script = &hf_lua_queue_list, .queue = &p->queue, .read = read_page, .out = p};
     /* Those that failed before may be few among many that wait. */
     bool sparse = p->state == HF_STATE_RETRY;
     const place from = p->at;
-    hf_args_text(&args, state_names[p->state]);
-    hf_args_text(&args, from.id);
-    hf_args_int(&args, sparse || p->left > SLICE ? SLICE : (int64_t)p->left);
+    hf_args_text(&ask.args, state_names[p->state]);
+    hf_args_text(&ask.args, from.id);
+    hf_args_int(&ask.args, sparse || p->left > SLICE ? SLICE : (int64_t)p->left);
     if (from.has_score && from.id[0] != '\0')
-        hf_args_int(&args, from.score);
+        hf_args_int(&ask.args, from.score);
     else
-        hf_args_text(&args, "");
-    const hf_ask ask = {.script = &hf_lua_queue_list,
-                        .queue = &p->queue,
-                        .args = &args,
-                        .read = read_page,
-                        .out = p};
-    hf_err err = hf_admin_ask(p->admin, &ask, hf_admin_until(p->admin));
-    hf_args_done(&args);
-    return err;
+        hf_args_text(&ask.args, "");
+    return hf_admin_ask(p->admin, &ask);
 }
 
 /* From p->at on. At the end of the queue it is none. */

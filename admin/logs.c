@@ -10,7 +10,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { ARGS = 3, HEAD = 3 };
+enum { HEAD = 3 };
 
 typedef struct reading {
     hf_log_place *place;
@@ -52,20 +52,12 @@ static hf_err read_logs(const hf_answer *answer, void *out)
 static hf_err ask(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     const reading *r = arg;
-    hf_args args;
-    if (!hf_args_init(&args, ARGS, ARGS))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, id);
-    hf_args_int(&args, (int64_t)r->place->fence);
-    hf_args_int(&args, (int64_t)r->place->bytes);
-    const hf_ask ask = {.script = &hf_lua_queue_logs,
-                        .queue = queue,
-                        .args = &args,
-                        .read = read_logs,
-                        .out = arg};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_ask ask = {
+        .script = &hf_lua_queue_logs, .queue = queue, .read = read_logs, .out = arg};
+    hf_args_text(&ask.args, id);
+    hf_args_int(&ask.args, (int64_t)r->place->fence);
+    hf_args_int(&ask.args, (int64_t)r->place->bytes);
+    return hf_admin_ask(admin, &ask);
 }
 
 hf_err hf_admin_logs(hf_admin *admin, const char *queue, const char *id,

@@ -27,23 +27,16 @@ static hf_err read_bytes(const hf_answer *answer, void *out)
 static hf_err ask_key(hf_admin *admin, const hf_queue *queue, const char *name,
                       int64_t *bytes)
 {
-    static const char *const before[] = {"MEMORY", "USAGE"}, *const after[] = {"SAMPLES",
-                                                                               "20"};
     char key[HF_KEY_SIZE];
-    hf_args args;
-    if (!hf_args_init(&args, HF_COUNT(before) + 1 + HF_COUNT(after), 0))
-        return hf_admin_no_memory(admin);
+    hf_ask ask = {.queue = queue, .read = read_bytes, .out = bytes};
     (void)snprintf(key, sizeof key, "%.*s%s", (int)queue->prefix_len, queue->prefix,
                    name);
-    for (size_t i = 0; i < HF_COUNT(before); i++)
-        hf_args_text(&args, before[i]);
-    hf_args_text(&args, key);
-    for (size_t i = 0; i < HF_COUNT(after); i++)
-        hf_args_text(&args, after[i]);
-    const hf_ask ask = {.queue = queue, .args = &args, .read = read_bytes, .out = bytes};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_args_text(&ask.args, "MEMORY");
+    hf_args_text(&ask.args, "USAGE");
+    hf_args_text(&ask.args, key);
+    hf_args_text(&ask.args, "SAMPLES");
+    hf_args_text(&ask.args, "20");
+    return hf_admin_ask(admin, &ask);
 }
 
 /* A script says whether the queue is divided; a plain command does not. */

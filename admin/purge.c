@@ -6,7 +6,6 @@
  * would remove newer jobs. */
 #include "holdfast/admin.h"
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
@@ -42,19 +41,16 @@ static hf_err read_removed(const hf_answer *answer, void *out)
 static hf_err slice(purge *p, const char *state, int64_t before_ms, int64_t max)
 {
     char name[HF_NEW_ID_SIZE];
-    hf_order order = {.admin = p->admin, .queue = p->queue};
-    hf_err err = hf_order_begin(&order, 5, 3);
-    if (err != HF_OK)
-        return err;
-    hf_id_next(&p->names, name);
-    hf_args_int(&order.args, order.time.not_after);
-    hf_args_text(&order.args, state);
-    hf_args_int(&order.args, before_ms);
-    hf_args_int(&order.args, max);
-    hf_args_text(&order.args, name);
-    const hf_ask ask = {
+    hf_ask ask = {
         .script = &hf_lua_queue_purge, .queue = p->queue, .read = read_removed, .out = p};
-    return hf_order_send(&order, &ask);
+    hf_ask_order(&ask, p->admin);
+    hf_id_next(&p->names, name);
+    hf_args_int(&ask.args, ask.time.not_after);
+    hf_args_text(&ask.args, state);
+    hf_args_int(&ask.args, before_ms);
+    hf_args_int(&ask.args, max);
+    hf_args_text(&ask.args, name);
+    return hf_admin_ask(p->admin, &ask);
 }
 
 /* At most *left jobs; *left is what it did not come to. */

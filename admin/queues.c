@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "admin/registry.h"
 #include "admin/remove.h"
@@ -14,14 +13,6 @@
 #include "queue/keys.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
-
-/* The answer of a script that returns only its status. */
-static hf_err read_status(const hf_answer *answer, void *out)
-{
-    int64_t now_ms;
-    (void)out;
-    return hf_send_script_status(answer, 2, &now_ms);
-}
 
 static const char *tell(const hf_script *script, size_t *len, const char **sha1)
 {
@@ -74,19 +65,11 @@ static hf_err read_stats(const hf_answer *answer, void *out)
 
 hf_err hf_stats_of(hf_admin *admin, const hf_queue *queue, hf_queue_stats *out)
 {
-    hf_args args;
+    hf_ask ask = {
+        .script = &hf_lua_queue_stats, .queue = queue, .read = read_stats, .out = out};
     *out = (hf_queue_stats){HF_QUEUE_STATS_INIT};
-    if (!hf_args_init(&args, 0, 0))
-        return hf_admin_no_memory(admin);
     memcpy(out->queue, queue->name, sizeof out->queue);
-    const hf_ask ask = {.script = &hf_lua_queue_stats,
-                        .queue = queue,
-                        .args = &args,
-                        .read = read_stats,
-                        .out = out};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    return hf_admin_ask(admin, &ask);
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -158,24 +141,20 @@ hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs,
 
 /* A queue with a setting must be listed even if it was never used. A Redis that is full
  * refuses this, even of a name that is there: then `doctor --fix` registers the queue. */
-static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
+static hf_err make_known(hf_admin *admin, const hf_queue *queue)
 {
-    hf_err err = hf_registry_add(admin, queue, until_ns);
+    hf_err err = hf_registry_add(admin, queue);
     return err == HF_OOM ? HF_OK : err;
 }
 
 static hf_err pause_in(hf_admin *admin, const hf_part *part, void *arg)
 {
     const bool *paused = arg;
-    hf_order order = {.admin = admin, .queue = part->queue};
-    hf_err err = hf_order_begin(&order, 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
-    hf_args_flag(&order.args, *paused);
-    const hf_ask ask = {
-        .script = &hf_lua_queue_pause, .queue = part->queue, .read = read_status};
-    return hf_order_send(&order, &ask);
+    hf_ask ask = {.script = &hf_lua_queue_pause, .queue = part->queue};
+    hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
+    hf_args_flag(&ask.args, *paused);
+    return hf_admin_ask(admin, &ask);
 }
 
 hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused,
@@ -185,7 +164,7 @@ hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused,
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK && paused)
-        err = make_known(admin, &queue, hf_admin_until(admin));
+        err = make_known(admin, &queue);
     if (err == HF_OK)
         err = hf_admin_in_all_parts(admin, &queue, pause_in, &paused);
     if (err == HF_OK && !paused)
@@ -231,20 +210,17 @@ static hf_err divide(hf_admin *admin, const hf_part *part, limits *of)
 static hf_err limit_in(hf_admin *admin, const hf_part *part, void *arg)
 {
     limits to = *(const limits *)arg;
-    hf_order order = {.admin = admin, .queue = part->queue};
+    hf_ask ask = {.script = &hf_lua_queue_limits, .queue = part->queue};
     hf_err err = divide(admin, part, &to);
-    if (err == HF_OK)
-        err = hf_order_begin(&order, 5, 4);
     if (err != HF_OK)
         return err;
-    hf_order_end(&order);
-    add_limit(&order.args, to.max_running);
-    add_limit(&order.args, to.rate_limit);
-    add_limit(&order.args, to.rate_per_ms);
-    hf_args_text(&order.args, ""); /* an order, not what a file says */
-    const hf_ask ask = {
-        .script = &hf_lua_queue_limits, .queue = part->queue, .read = read_status};
-    return hf_order_send(&order, &ask);
+    hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
+    add_limit(&ask.args, to.max_running);
+    add_limit(&ask.args, to.rate_limit);
+    add_limit(&ask.args, to.rate_per_ms);
+    hf_args_text(&ask.args, ""); /* an order, not what a file says */
+    return hf_admin_ask(admin, &ask);
 }
 
 hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
@@ -265,7 +241,7 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
                              "expected a rate's limit together with its time");
     const bool lifts = max_running <= 0 && rate_limit <= 0;
     if (!lifts)
-        err = make_known(admin, &queue, hf_admin_until(admin));
+        err = make_known(admin, &queue);
     if (err == HF_OK)
         err = hf_admin_in_all_parts(admin, &queue, limit_in, &to);
     if (err == HF_OK && lifts)

@@ -1,8 +1,6 @@
 /* registry.c - see registry.h. */
 #include "admin/registry.h"
 
-#include <string.h>
-
 #include "base/id.h"
 #include "queue/keys.h"
 #include "queue_scripts.h"
@@ -28,18 +26,13 @@ static hf_err read_members(const hf_answer *answer, void *out)
 
 hf_err hf_registry_names(hf_admin *admin, bool valid, hf_names *names)
 {
-    hf_args args;
     char key[HF_KEY_SIZE];
     members m = {names, valid};
+    hf_ask ask = {.read = read_members, .out = &m};
     hf_key_queues(key, admin->ns);
-    if (!hf_args_init(&args, 2, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, "SMEMBERS");
-    hf_args_text(&args, key);
-    const hf_ask ask = {.args = &args, .read = read_members, .out = &m};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_args_text(&ask.args, "SMEMBERS");
+    hf_args_text(&ask.args, key);
+    return hf_admin_ask(admin, &ask);
 }
 
 hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n,
@@ -57,28 +50,9 @@ hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n,
     return err == HF_OK ? err : hf_admin_fail(admin, err, "%s", hf_err_text(err));
 }
 
-static hf_err read_anything(const hf_answer *answer, void *out)
+hf_err hf_registry_add(hf_admin *admin, const hf_queue *queue)
 {
-    (void)answer;
-    (void)out;
-    return HF_OK;
-}
-
-hf_err hf_registry_add(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
-{
-    hf_args args;
-    char registry[HF_KEY_SIZE];
-    hf_key_registry(registry, queue->ns);
-    const hf_bytes key = {registry, strlen(registry)};
-    if (!hf_args_init(&args, 1, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, queue->name);
-    const hf_ask ask = {.script = &hf_lua_queue_register,
-                        .keys = &key,
-                        .n_keys = 1,
-                        .args = &args,
-                        .read = read_anything};
-    hf_err err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    hf_ask ask = {.script = &hf_lua_queue_register};
+    hf_args_text(&ask.args, queue->name);
+    return hf_admin_ask(admin, &ask);
 }

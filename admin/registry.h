@@ -10,7 +10,6 @@
 HF_MUSTCHECK hf_err hf_registry_names(hf_admin *admin, bool valid, hf_names *names);
 
 /* Puts the queue's name into the registry. */
-HF_MUSTCHECK hf_err hf_registry_add(hf_admin *admin, const hf_queue *queue,
-                                    uint64_t until_ns);
+HF_MUSTCHECK hf_err hf_registry_add(hf_admin *admin, const hf_queue *queue);
 
 #endif

@@ -11,11 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "admin/registry.h"
 #include "base/base.h"
-#include "queue/keys.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -73,17 +71,15 @@ static hf_err look_in(hf_admin *admin, const hf_part *part, void *arg)
 {
     const looking *l = arg;
     hf_holdings found = {.used = false};
-    hf_order order = {.admin = admin, .queue = part->queue, .looks_only = !l->remove};
-    hf_err err = hf_order_begin(&order, 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
-    hf_args_flag(&order.args, l->remove);
-    const hf_ask ask = {.script = &hf_lua_queue_remove,
-                        .queue = part->queue,
-                        .read = read_holdings,
-                        .out = &found};
-    err = hf_order_send(&order, &ask);
+    hf_ask ask = {.script = &hf_lua_queue_remove,
+                  .queue = part->queue,
+                  .read = read_holdings,
+                  .out = &found};
+    if (l->remove)
+        hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
+    hf_args_flag(&ask.args, l->remove);
+    hf_err err = hf_admin_ask(admin, &ask);
     if (err == HF_OK)
         add(l->sum, &found);
     l->sum->divided = l->sum->divided || part->n > 0;
@@ -128,29 +124,13 @@ static hf_err refuse(hf_admin *admin, const hf_queue *queue, const hf_holdings *
 
 /* ---- the registry ---- */
 
-static hf_err read_status(const hf_answer *answer, void *out)
-{
-    int64_t now_ms;
-    (void)out;
-    return hf_send_script_status(answer, 2, &now_ms);
-}
-
 static hf_err unregister(hf_admin *admin, const hf_queue *queue)
 {
-    char registry[HF_KEY_SIZE];
-    hf_order order = {.admin = admin};
-    hf_err err = hf_order_begin(&order, 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_key_registry(registry, admin->ns);
-    const hf_bytes key = {registry, strlen(registry)};
-    hf_order_end(&order);
-    hf_args_text(&order.args, queue->name);
-    const hf_ask ask = {.script = &hf_lua_queue_unregister,
-                        .keys = &key,
-                        .n_keys = 1,
-                        .read = read_status};
-    return hf_order_send(&order, &ask);
+    hf_ask ask = {.script = &hf_lua_queue_unregister};
+    hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
+    hf_args_text(&ask.args, queue->name);
+    return hf_admin_ask(admin, &ask);
 }
 
 /* HF_BUSY: it came into use before its name had gone, and is registered again. */
@@ -162,7 +142,7 @@ static hf_err leave_the_list(hf_admin *admin, const hf_queue *queue)
         err = hf_holdings_of(admin, queue, &found);
     if (err != HF_OK || hf_holdings_none(&found))
         return err;
-    err = hf_registry_add(admin, queue, hf_admin_until(admin));
+    err = hf_registry_add(admin, queue);
     return err != HF_OK ? err
                         : hf_admin_fail(admin, HF_BUSY, "queue '%.80s' was used just now",
                                         queue->name);

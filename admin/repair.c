@@ -8,7 +8,6 @@
 
 #include "admin/ask.h"
 #include "admin/names.h"
-#include "admin/order.h"
 #include "admin/registry.h"
 #include "admin/remove.h"
 #include "base/base.h"
@@ -44,22 +43,16 @@ static hf_err read_strays(const hf_answer *answer, void *out)
     return hf_buf_err(&s->names.text);
 }
 
-/* Of keys that this prefix is on one node with. */
+/* Of keys that this prefix is on one node with; NULL: that of the registry. */
 static hf_err ask_strays(hf_admin *admin, const char *prefix, strays *s)
 {
-    hf_order order = {.admin = admin, .looks_only = true};
-    hf_err err = hf_order_begin(&order, 2, 0);
-    if (err != HF_OK)
-        return err;
-    hf_args_text(&order.args, admin->ns);
-    hf_args_text(&order.args, s->cursor);
-    const hf_bytes key = {prefix, strlen(prefix)};
-    const hf_ask ask = {.script = &hf_lua_queue_registry,
-                        .keys = &key,
-                        .n_keys = 1,
-                        .read = read_strays,
-                        .out = s};
-    return hf_order_send(&order, &ask);
+    hf_ask ask = {.script = &hf_lua_queue_registry,
+                  .prefix = prefix,
+                  .read = read_strays,
+                  .out = s};
+    hf_args_text(&ask.args, admin->ns);
+    hf_args_text(&ask.args, s->cursor);
+    return hf_admin_ask(admin, &ask);
 }
 
 static hf_err find_strays(hf_admin *admin, const char *prefix, strays *s)
@@ -112,7 +105,7 @@ static hf_err keep_strays(hf_admin *admin, bool fix, char **names, size_t *n)
             continue;
         names[left++] = names[i];
         if (fix && good && !broken)
-            err = hf_registry_add(admin, &queue, hf_admin_until(admin));
+            err = hf_registry_add(admin, &queue);
     }
     free(listed);
     *n = left;
@@ -121,11 +114,9 @@ static hf_err keep_strays(hf_admin *admin, bool fix, char **names, size_t *n)
 
 static hf_err find_all(hf_admin *admin, strays *s)
 {
-    char prefix[HF_KEY_SIZE];
-    if (!hf_cluster_is_plain(admin->nodes.cluster))
-        return hf_admin_each_node(admin, find_here, s);
-    hf_key_registry(prefix, admin->ns);
-    return find_strays(admin, prefix, s);
+    return hf_cluster_is_plain(admin->nodes.cluster)
+               ? find_strays(admin, NULL, s)
+               : hf_admin_each_node(admin, find_here, s);
 }
 
 hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n,
@@ -164,25 +155,16 @@ static hf_err read_forgotten(const hf_answer *answer, void *out)
 hf_err hf_admin_forget(hf_admin *admin, const char *worker, char detail[HF_DETAIL_SIZE])
 {
     bool forgotten = false;
-    char registry[HF_KEY_SIZE];
-    hf_order order = {.admin = admin};
+    hf_ask ask = {
+        .script = &hf_lua_queue_forget, .read = read_forgotten, .out = &forgotten};
     hf_admin_begin(admin, detail);
     if (worker == NULL || !hf_name_ok(worker) || strlen(worker) >= HF_WORKER_ID_SIZE)
         return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%s'",
                              HF_FOUND(worker == NULL ? "" : worker));
-    hf_err err = hf_order_begin(&order, 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_key_registry(registry, admin->ns);
-    const hf_bytes key = {registry, strlen(registry)};
-    hf_args_text(&order.args, worker);
-    hf_args_int(&order.args, order.time.not_after);
-    const hf_ask ask = {.script = &hf_lua_queue_forget,
-                        .keys = &key,
-                        .n_keys = 1,
-                        .read = read_forgotten,
-                        .out = &forgotten};
-    err = hf_order_send(&order, &ask);
+    hf_ask_order(&ask, admin);
+    hf_args_text(&ask.args, worker);
+    hf_args_int(&ask.args, ask.time.not_after);
+    hf_err err = hf_admin_ask(admin, &ask);
     return err != HF_OK || forgotten ? err
                                      : hf_admin_fail(admin, HF_GONE, "it is not silent");
 }
@@ -211,19 +193,16 @@ static hf_err read_trip(const hf_answer *answer, void *out)
 hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *theirs,
                            char detail[HF_DETAIL_SIZE])
 {
-    hf_args args;
     trip t = {.sent_ns = 0};
     hf_round_trip out = {HF_ROUND_TRIP_INIT};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_fits(admin, theirs, "hf_round_trip");
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 1, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, "TIME");
-    const hf_ask ask = {.args = &args, .read = read_trip, .out = &t};
     for (int i = 0; i < ROUND_TRIPS && err == HF_OK; i++) {
-        err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+        hf_ask ask = {.read = read_trip, .out = &t};
+        hf_args_text(&ask.args, "TIME");
+        err = hf_admin_ask(admin, &ask);
         int64_t took_us = (int64_t)((t.read_ns - t.sent_ns) / 1000);
         if (err != HF_OK || (i > 0 && took_us >= out.took_us))
             continue;
@@ -232,7 +211,6 @@ hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *theirs,
                               .ahead_us = t.redis_us - (t.wall_us - took_us / 2),
                               .unsure_us = took_us / 2 + 1};
     }
-    hf_args_done(&args);
     hf_struct_fill(theirs, &out, sizeof out);
     return err;
 }

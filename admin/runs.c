@@ -17,32 +17,20 @@
 
 enum { HEAD = 3, WATCH_MS = 20000, PLACE_SIZE = 48 };
 
-static hf_err read_nothing(const hf_answer *answer, void *out)
-{
-    (void)answer;
-    (void)out;
-    return HF_OK;
-}
-
 /* A key of the registry, where the heartbeats are: `beat` sees it at no cost, and in a
  * cluster one key is for all nodes. */
 hf_err hf_admin_watch(hf_admin *admin, char detail[HF_DETAIL_SIZE])
 {
-    hf_args args;
+    hf_ask ask = {.writes = true};
     char key[HF_KEY_SIZE];
     hf_admin_begin(admin, detail);
-    if (!hf_args_init(&args, 5, 1))
-        return hf_admin_no_memory(admin);
     hf_key_watch(key, admin->ns);
-    hf_args_text(&args, "SET");
-    hf_args_text(&args, key);
-    hf_args_text(&args, "1");
-    hf_args_text(&args, "PX");
-    hf_args_int(&args, WATCH_MS);
-    const hf_ask ask = {.args = &args, .writes = true, .read = read_nothing};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_args_text(&ask.args, "SET");
+    hf_args_text(&ask.args, key);
+    hf_args_text(&ask.args, "1");
+    hf_args_text(&ask.args, "PX");
+    hf_args_int(&ask.args, WATCH_MS);
+    return hf_admin_ask(admin, &ask);
 }
 
 /* ---- reading ---- */
@@ -101,26 +89,20 @@ static hf_err read_entries(const hf_answer *answer, void *out)
 static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
 {
     reading *r = arg;
-    hf_args args;
+    hf_ask ask = {.script = &hf_lua_queue_runs_read,
+                  .queue = part->queue,
+                  .read = read_entries,
+                  .out = r};
     char after[PLACE_SIZE];
     r->shard = part->i;
-    if (!hf_args_init(&args, 1, 0))
-        return hf_admin_no_memory(admin);
     int64_t ms = r->place.last_ms[r->shard], number = r->place.last_number[r->shard];
     if (ms < r->place.since_ms) { /* behind all of the ms before it */
         ms = r->place.since_ms - 1;
         number = INT64_MAX;
     }
     (void)snprintf(after, sizeof after, "%" PRId64 "-%" PRId64, ms, number);
-    hf_args_text(&args, after);
-    const hf_ask ask = {.script = &hf_lua_queue_runs_read,
-                        .queue = part->queue,
-                        .args = &args,
-                        .read = read_entries,
-                        .out = r};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_args_text(&ask.args, after);
+    return hf_admin_ask(admin, &ask);
 }
 
 static hf_err check_place(hf_admin *admin, const hf_runs_place *place)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "admin/registry.h"
 #include "admin/remove.h"
@@ -16,15 +15,6 @@
 #include "queue/schedule.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
-
-enum { PUT_ARGS = 6, CHANGE_ARGS = 4 };
-
-static hf_err read_status(const hf_answer *answer, void *out)
-{
-    int64_t now_ms;
-    (void)out;
-    return hf_send_script_status(answer, 2, &now_ms);
-}
 
 static void add_time(hf_args *args, bool there, int64_t ms)
 {
@@ -42,30 +32,25 @@ static hf_err put_in(hf_admin *admin, const hf_queue *queue, const char *id, voi
     const char *nl = memchr(value->data, '\n', value->len);
     hf_schedule_def def;
     hf_zone *zone = NULL;
-    hf_order order = {.admin = admin, .queue = queue};
+    hf_ask ask = {.script = &hf_lua_queue_cron_put, .queue = queue};
     int64_t next_ms = 0;
     hf_err err = hf_schedule_read(
         &def, (hf_bytes){value->data, nl == NULL ? 0 : (size_t)(nl - value->data)});
     if (err == HF_OK && def.tz[0] != '\0')
         err = hf_zone_open(&zone, def.tz, admin->detail);
-    if (err == HF_OK)
-        err = hf_order_begin(&order, PUT_ARGS, 3);
-    if (err != HF_OK) {
-        hf_zone_free(zone);
+    if (err != HF_OK)
         return err;
-    }
+    hf_ask_order(&ask, admin);
     def.ticks.zone = zone;
-    bool has_next = hf_ticks_next(&def.ticks, order.time.now_ms, &next_ms);
+    bool has_next = hf_ticks_next(&def.ticks, ask.time.now_ms, &next_ms);
     hf_zone_free(zone);
-    hf_order_end(&order);
-    hf_args_text(&order.args, id);
-    add_time(&order.args, has_next, next_ms);
-    hf_args_bytes(&order.args, (hf_bytes){value->data, value->len});
-    hf_args_text(&order.args, ""); /* an order, not what a file says */
-    hf_args_int(&order.args, 0);
-    const hf_ask ask = {
-        .script = &hf_lua_queue_cron_put, .queue = queue, .read = read_status};
-    return hf_order_send(&order, &ask);
+    hf_ask_word(&ask, admin);
+    hf_args_text(&ask.args, id);
+    add_time(&ask.args, has_next, next_ms);
+    hf_args_bytes(&ask.args, (hf_bytes){value->data, value->len});
+    hf_args_text(&ask.args, ""); /* an order, not what a file says */
+    hf_args_int(&ask.args, 0);
+    return hf_admin_ask(admin, &ask);
 }
 
 hf_err hf_admin_schedule_put(hf_admin *admin, const hf_schedule *theirs,
@@ -90,7 +75,7 @@ hf_err hf_admin_schedule_put(hf_admin *admin, const hf_schedule *theirs,
     if (err != HF_OK)
         err = hf_admin_fail(admin, err, "%s", hf_err_text(err));
     else
-        err = hf_registry_add(admin, &queue, hf_admin_until(admin));
+        err = hf_registry_add(admin, &queue);
     if (err == HF_OK)
         err = hf_admin_in_part_of(admin, &queue, schedule.id, put_in, &value);
     hf_buf_done(&value);
@@ -109,20 +94,16 @@ typedef struct change {
 static hf_err change_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     const change *c = arg;
-    hf_order order = {.admin = admin, .queue = queue};
-    hf_err err = hf_order_begin(&order, CHANGE_ARGS, 2);
-    if (err != HF_OK)
-        return err;
-    hf_order_end(&order);
-    hf_args_text(&order.args, id);
-    hf_args_text(&order.args, c->what);
+    hf_ask ask = {.script = &hf_lua_queue_cron_change, .queue = queue};
+    hf_ask_order(&ask, admin);
+    hf_ask_word(&ask, admin);
+    hf_args_text(&ask.args, id);
+    hf_args_text(&ask.args, c->what);
     if (c->job[0] != '\0')
-        hf_args_text(&order.args, c->job);
+        hf_args_text(&ask.args, c->job);
     else
-        add_time(&order.args, c->has_with, c->next_ms);
-    const hf_ask ask = {
-        .script = &hf_lua_queue_cron_change, .queue = queue, .read = read_status};
-    return hf_order_send(&order, &ask);
+        add_time(&ask.args, c->has_with, c->next_ms);
+    return hf_admin_ask(admin, &ask);
 }
 
 static hf_err change_one(hf_admin *admin, const char *name, const char *id, change *c)

@@ -15,14 +15,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum {
-    LIST_ARGS = 3,
-    LIST_HEAD = 3,
-    READ_HEAD = 3,
-    READ_EACH = 6,
-    READ_SLICE = 100,
-    PAGE_MAX = 1000
-};
+enum { LIST_HEAD = 3, READ_HEAD = 3, READ_EACH = 6, READ_SLICE = 100, PAGE_MAX = 1000 };
 
 /* ---- reading some ---- */
 
@@ -178,25 +171,21 @@ static hf_err read_answer(const hf_answer *answer, void *out)
 static hf_err read_slice(hf_admin *admin, reading *r, size_t *from)
 {
     size_t places[READ_SLICE], n = 0;
-    hf_args args;
+    hf_ask ask = {.script = &hf_lua_queue_cron_read,
+                  .queue = r->queue,
+                  .read = read_answer,
+                  .out = r};
     for (size_t i = *from; i < r->n && n < READ_SLICE; i++)
         if (r->all[i]->part == r->part)
             places[n++] = i;
     *from = r->n;
     if (n == 0)
         return HF_OK;
-    if (!hf_args_init(&args, n + 1, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_flag(&args, r->whole);
+    hf_args_init(&ask.args, n + 1, 0);
+    hf_args_flag(&ask.args, r->whole);
     for (size_t i = 0; i < n; i++)
-        hf_args_text(&args, r->all[places[i]]->id);
-    const hf_ask ask = {.script = &hf_lua_queue_cron_read,
-                        .queue = r->queue,
-                        .args = &args,
-                        .read = read_answer,
-                        .out = r};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
+        hf_args_text(&ask.args, r->all[places[i]]->id);
+    hf_err err = hf_admin_ask(admin, &ask);
     if (err == HF_OK && (r->looked < 1 || r->looked > n))
         return hf_admin_fail(admin, HF_PROTO, "%s", hf_err_text(HF_PROTO));
     if (err == HF_OK)
@@ -287,20 +276,12 @@ static hf_err read_ids(const hf_answer *answer, void *out)
 
 static hf_err ask_ids(hf_admin *admin, const hf_queue *queue, page *p)
 {
-    hf_args args;
-    if (!hf_args_init(&args, LIST_ARGS, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, p->cursor);
-    hf_args_text(&args, p->after);
-    hf_args_text(&args, p->n == p->max ? p->sorted[p->n - 1]->id : "");
-    const hf_ask ask = {.script = &hf_lua_queue_cron_list,
-                        .queue = queue,
-                        .args = &args,
-                        .read = read_ids,
-                        .out = p};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_ask ask = {
+        .script = &hf_lua_queue_cron_list, .queue = queue, .read = read_ids, .out = p};
+    hf_args_text(&ask.args, p->cursor);
+    hf_args_text(&ask.args, p->after);
+    hf_args_text(&ask.args, p->n == p->max ? p->sorted[p->n - 1]->id : "");
+    return hf_admin_ask(admin, &ask);
 }
 
 static hf_err find_in(hf_admin *admin, const hf_part *part, void *arg)

@@ -1,7 +1,6 @@
 /* shards.c - a queue is divided into shards, and they are shown. */
 #include <string.h>
 
-#include "admin/order.h"
 #include "admin/parts.h"
 #include "admin/registry.h"
 #include "base/base.h"
@@ -18,16 +17,13 @@ static hf_err ask_to_divide(hf_admin *admin, const hf_queue *queue,
                             const hf_shards *wanted, hf_divided *out)
 {
     char text[HF_SHARDS_TEXT_SIZE];
-    hf_order order = {.admin = admin, .queue = queue};
-    hf_err err = hf_order_begin(&order, 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_shards_write(wanted, text);
-    hf_args_int(&order.args, order.time.not_after);
-    hf_args_text(&order.args, text);
-    const hf_ask ask = {
+    hf_ask ask = {
         .script = &hf_lua_queue_shards, .queue = queue, .read = read_divided, .out = out};
-    return hf_order_send(&order, &ask);
+    hf_ask_order(&ask, admin);
+    hf_shards_write(wanted, text);
+    hf_args_int(&ask.args, ask.time.not_after);
+    hf_args_text(&ask.args, text);
+    return hf_admin_ask(admin, &ask);
 }
 
 hf_err hf_admin_divide(hf_admin *admin, const char *name, unsigned n,
@@ -47,7 +43,7 @@ hf_err hf_admin_divide(hf_admin *admin, const char *name, unsigned n,
                              "%d characters, found %u and %zu",
                              HF_SHARDS_MIN, HF_SHARDS_MAX, HF_SHARDED_NAME_MAX, n,
                              strlen(queue.name));
-    err = hf_registry_add(admin, &queue, hf_admin_until(admin));
+    err = hf_registry_add(admin, &queue);
     if (err == HF_OK)
         err = ask_to_divide(admin, &queue, &wanted, &divided);
     if (err != HF_OK || hf_divided_is(&divided, n, why))

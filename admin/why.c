@@ -55,20 +55,12 @@ static hf_err read_why(const hf_answer *answer, void *out)
 static hf_err why_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     asking *asked = arg;
-    hf_args args;
+    hf_ask ask = {
+        .script = &hf_lua_queue_why, .queue = queue, .read = read_why, .out = asked};
     asked->why = (hf_job_why){HF_JOB_WHY_INIT};
     hf_look_begin(&asked->job, queue, id);
-    if (!hf_args_init(&args, 1, 0))
-        return hf_admin_no_memory(admin);
-    hf_args_text(&args, id);
-    const hf_ask ask = {.script = &hf_lua_queue_why,
-                        .queue = queue,
-                        .args = &args,
-                        .read = read_why,
-                        .out = asked};
-    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
-    return err;
+    hf_args_text(&ask.args, id);
+    return hf_admin_ask(admin, &ask);
 }
 
 /* ---- the workers that could take it ---- */

@@ -106,19 +106,15 @@ static hf_err gather(roster *r)
     hf_key_workers(key, r->admin->ns);
     (void)snprintf(r->cursor, sizeof r->cursor, "0");
     do {
-        hf_args args;
+        hf_ask ask = {.read = read_registry, .out = r};
         char cursor[CURSOR_SIZE];
         memcpy(cursor, r->cursor, sizeof cursor);
-        if (!hf_args_init(&args, 5, 1))
-            return hf_admin_no_memory(r->admin);
-        hf_args_text(&args, "ZSCAN");
-        hf_args_text(&args, key);
-        hf_args_text(&args, cursor);
-        hf_args_text(&args, "COUNT");
-        hf_args_int(&args, PAGE);
-        const hf_ask ask = {.args = &args, .read = read_registry, .out = r};
-        err = hf_admin_ask(r->admin, &ask, hf_admin_until(r->admin));
-        hf_args_done(&args);
+        hf_args_text(&ask.args, "ZSCAN");
+        hf_args_text(&ask.args, key);
+        hf_args_text(&ask.args, cursor);
+        hf_args_text(&ask.args, "COUNT");
+        hf_args_int(&ask.args, PAGE);
+        err = hf_admin_ask(r->admin, &ask);
         if (err == HF_OK && r->n > WORKERS_MAX)
             err = hf_admin_fail(r->admin, HF_TOOBIG, "there are more than %d workers",
                                 WORKERS_MAX);
@@ -248,21 +244,18 @@ static hf_err read_heartbeats(const hf_answer *answer, void *out)
 
 static hf_err ask_page(roster *r)
 {
-    hf_args args;
+    hf_ask ask = {.read = read_heartbeats, .out = r};
     size_t n = r->to - r->from;
     char(*keys)[HF_KEY_SIZE] = malloc(n * sizeof *keys);
-    if (keys == NULL || !hf_args_init(&args, n + 1, 0)) {
-        free(keys);
+    if (keys == NULL)
         return hf_admin_no_memory(r->admin);
-    }
-    hf_args_text(&args, "MGET");
+    hf_args_init(&ask.args, n + 1, 0);
+    hf_args_text(&ask.args, "MGET");
     for (size_t i = 0; i < n; i++) {
         hf_key_worker(keys[i], r->admin->ns, r->at[r->from + i].id);
-        hf_args_text(&args, keys[i]);
+        hf_args_text(&ask.args, keys[i]);
     }
-    const hf_ask ask = {.args = &args, .read = read_heartbeats, .out = r};
-    hf_err err = hf_admin_ask(r->admin, &ask, hf_admin_until(r->admin));
-    hf_args_done(&args);
+    hf_err err = hf_admin_ask(r->admin, &ask);
     free(keys);
     return err;
 }

@@ -186,8 +186,7 @@ static hf_err send_scan(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, vo
 {
     const listing *l = ask->arg;
     hf_args a;
-    if (!hf_args_init(&a, 6, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, 6, 1);
     hf_args_text(&a, "SCAN");
     hf_args_text(&a, l->cursor);
     hf_args_text(&a, "MATCH");

@@ -35,8 +35,7 @@ hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
 {
     hf_args a;
     char flags[sizeof " wait reentrant cell"];
-    if (!hf_args_init(&a, ACQUIRE_FIXED + lock->n_names, ACQUIRE_FIXED))
-        return HF_NOMEM;
+    hf_args_init(&a, ACQUIRE_FIXED + lock->n_names, ACQUIRE_FIXED);
     (void)snprintf(flags, sizeof flags, "%s%s%s", args->wait ? " wait" : "",
                    args->reentrant ? " reentrant" : "", lock->simple ? " cell" : "");
     hf_args_text(&a, lock->owner);
@@ -149,8 +148,7 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
         n_args += RENEW_RUN + run * args_of(form_of(&items[i]));
         n_numbers += 2 + run;
     }
-    if (!hf_args_init(&a, n_args, n_numbers))
-        return HF_NOMEM;
+    hf_args_init(&a, n_args, n_numbers);
     hf_args_int(&a, not_after);
     hf_args_text(&a, asker->machine);
     hf_args_int(&a, (int64_t)asker->boot_ms);
@@ -198,8 +196,7 @@ hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock,
                           hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, RELEASE_FIXED + lock->n_names, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, RELEASE_FIXED + lock->n_names, 1);
     hf_args_text(&a, lock->owner);
     hf_args_text(&a, lock->hold);
     hf_args_text(&a, lock->simple ? "cell" : args->downgrade ? "downgrade" : "-");
@@ -239,8 +236,7 @@ hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
     hf_args a;
     char end[HF_ID_SIZE + 24];
     (void)snprintf(end, sizeof end, "%" PRId64 " %s", not_after, word);
-    if (!hf_args_init(&a, 5, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, 5, 1);
     hf_args_text(&a, name);
     hf_args_text(&a, owner);
     hf_args_flag(&a, revoke);
@@ -256,8 +252,7 @@ hf_err hf_op_lock_look(hf_client *client, hf_bytes prefix, const char *name, siz
                        hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 2, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, 2, 1);
     hf_args_text(&a, name);
     hf_args_int(&a, (int64_t)limit);
     return hf_send_script(client, &hf_lua_lock_look, &prefix, 1, &a, 0, cb, arg);
@@ -268,8 +263,7 @@ hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix, const char *resourc
                          hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 4, 2))
-        return HF_NOMEM;
+    hf_args_init(&a, 4, 2);
     hf_args_text(&a, resource);
     hf_args_int(&a, (int64_t)fence);
     hf_args_text(&a, owner);

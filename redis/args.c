@@ -11,6 +11,7 @@ bool hf_args_init(hf_args *args, size_t n, size_t n_numbers)
     args->n = 0;
     args->cap = n;
     args->block = NULL;
+    args->failed = false;
     if (n <= HF_ARGS_FEW && n_numbers <= HF_ARGS_FEW) {
         args->at = args->few;
         args->digits = args->few_digits;
@@ -19,7 +20,8 @@ bool hf_args_init(hf_args *args, size_t n, size_t n_numbers)
     }
     size_t digits = n_numbers * HF_DECIMAL_MAX;
     args->block = malloc(n * sizeof *args->at + digits);
-    if (args->block == NULL)
+    args->failed = args->block == NULL;
+    if (args->failed)
         return false;
     args->at = args->block;
     args->digits = (char *)args->block + n * sizeof *args->at;
@@ -33,8 +35,18 @@ void hf_args_done(hf_args *args)
     args->block = NULL;
 }
 
+/* False: there is none, for want of memory. */
+static bool has_room(hf_args *args)
+{
+    if (args->cap == 0 && !args->failed)
+        (void)hf_args_init(args, HF_ARGS_FEW, HF_ARGS_FEW);
+    return !args->failed;
+}
+
 void hf_args_bytes(hf_args *args, hf_bytes bytes)
 {
+    if (!has_room(args))
+        return;
     HF_ASSERT(args->n < args->cap);
     args->at[args->n++] = bytes.len == 0 ? (hf_bytes){"", 0} : bytes;
 }
@@ -46,6 +58,8 @@ void hf_args_text(hf_args *args, const char *text)
 
 void hf_args_int(hf_args *args, int64_t value)
 {
+    if (!has_room(args))
+        return;
     HF_ASSERT(args->digits_end - args->digits >= HF_DECIMAL_MAX);
     size_t len = hf_args_digits(args->digits, value);
     hf_args_bytes(args, (hf_bytes){args->digits, len});

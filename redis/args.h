@@ -2,7 +2,8 @@
  *
  * Room for all of them and for the digits of the numbers among them is taken once: from
  * the struct itself while that is enough, else in one block. Text and bytes are borrowed
- * until the request was written. */
+ * until the request was written. If there was no memory, nothing is gathered, and what
+ * sends the request refuses it with HF_NOMEM. */
 #ifndef HF_REDIS_ARGS_H
 #define HF_REDIS_ARGS_H
 
@@ -14,12 +15,14 @@
 
 enum { HF_DECIMAL_MAX = 20, HF_ARGS_FEW = 40 };
 
+/* All zero is empty, with room for HF_ARGS_FEW. */
 typedef struct hf_args {
     hf_bytes *at;
     size_t n, cap;
     char *digits; /* where the next number's text goes */
     char *digits_end;
     void *block; /* owned, NULL while the struct's own room is enough */
+    bool failed; /* there was no memory */
     hf_bytes few[HF_ARGS_FEW];
     char few_digits[HF_ARGS_FEW * HF_DECIMAL_MAX];
 } hf_args;

@@ -169,8 +169,7 @@ static hf_err block(hf_listener_wait *wait, uint32_t ms)
 {
     hf_args a;
     char keys[HF_HEARD_MAX][KEY_SIZE], seconds[24];
-    if (!hf_args_init(&a, wait->n_heard + 2, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, wait->n_heard + 2, 0);
     (void)snprintf(seconds, sizeof seconds, "%u.%03u", ms / 1000u, ms % 1000u);
     hf_args_text(&a, "BLPOP");
     for (size_t i = 0; i < wait->n_heard; i++) {

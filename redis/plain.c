@@ -11,8 +11,7 @@ enum { UNENDED_MS = 500 }; /* of a wait that cannot be ended */
 hf_err hf_plain_time(hf_client *client, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 1, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, 1, 0);
     hf_args_text(&a, "TIME");
     return hf_send_command(client, &a, 0, cb, arg);
 }
@@ -40,8 +39,7 @@ static void on_guard(const hf_answer *answer, void *arg)
 static hf_err send_guard(hf_client *client)
 {
     hf_args a;
-    if (!hf_args_init(&a, 3, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, 3, 0);
     hf_args_text(&a, "EVAL");
     hf_args_text(&a, "return 0");
     hf_args_text(&a, "0");
@@ -72,8 +70,7 @@ hf_err hf_plain_unblock(hf_client *client, const hf_client *blocked, hf_answer_c
     hf_err err = send_guard(client);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&a, 3, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, 3, 1);
     hf_args_text(&a, "CLIENT");
     hf_args_text(&a, "UNBLOCK");
     hf_args_int(&a, id);

@@ -331,14 +331,12 @@ static void send_words(hf_replicas *r, const char *const *words, uint32_t timeou
 {
     hf_args a;
     size_t n = 0;
-    hf_err err = HF_NOMEM;
     while (words[n] != NULL)
         n++;
-    if (hf_args_init(&a, n, 0)) {
-        for (size_t i = 0; i < n; i++)
-            hf_args_text(&a, words[i]);
-        err = hf_send_command(r->client, &a, timeout_ms, cb, r);
-    }
+    hf_args_init(&a, n, 0);
+    for (size_t i = 0; i < n; i++)
+        hf_args_text(&a, words[i]);
+    hf_err err = hf_send_command(r->client, &a, timeout_ms, cb, r);
     if (err == HF_OK)
         r->open++;
     else

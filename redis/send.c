@@ -9,7 +9,9 @@ hf_err hf_send_script(hf_client *client, const hf_script *script, const hf_bytes
                       size_t n_keys, hf_args *args, uint32_t timeout_ms, hf_answer_cb cb,
                       void *arg)
 {
-    HF_ASSERT(args->n == args->cap && args->n >= script->nargs);
+    if (args->failed)
+        return HF_NOMEM;
+    HF_ASSERT(args->n == args->cap && (script == NULL || args->n >= script->nargs));
     hf_err err = hf_request_send(client, &(hf_call){.script = script,
                                                     .keys = keys,
                                                     .n_keys = n_keys,
@@ -25,14 +27,7 @@ hf_err hf_send_script(hf_client *client, const hf_script *script, const hf_bytes
 hf_err hf_send_command(hf_client *client, hf_args *args, uint32_t timeout_ms,
                        hf_answer_cb cb, void *arg)
 {
-    HF_ASSERT(args->n == args->cap);
-    hf_err err = hf_request_send(client, &(hf_call){.args = args->at,
-                                                    .n_args = args->n,
-                                                    .timeout_ms = timeout_ms,
-                                                    .cb = cb,
-                                                    .arg = arg});
-    hf_args_done(args);
-    return err;
+    return hf_send_script(client, NULL, NULL, 0, args, timeout_ms, cb, arg);
 }
 
 hf_err hf_send_script_status(const hf_answer *answer, size_t n, int64_t *now_ms)
