@@ -15,8 +15,7 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_BATCH_JOBS);
     static const char chosen[] = {HF_ID_CHOSEN};
-    if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n + 1, ENQUEUE_FIXED + n))
-        return HF_NOMEM;
+    hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n + 1, ENQUEUE_FIXED + n);
     const hf_script *script =
         args->options ? &hf_lua_queue_enqueue_with : &hf_lua_queue_enqueue;
     hf_args_text(&a, args->producer);
@@ -54,8 +53,7 @@ hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,
                       void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 1, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, 1, 0);
     hf_args_text(&a, queue->name);
     return hf_registry_send(client, queue->ns, &hf_lua_queue_register, &a, cb, arg);
 }
@@ -66,8 +64,7 @@ hf_err hf_op_forget(hf_client *client, const hf_queue *queue, const char *produc
     hf_args a;
     char key[HF_KEY_SIZE];
     hf_key_seen(key, queue, producer);
-    if (!hf_args_init(&a, 2, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, 2, 0);
     hf_args_text(&a, "DEL");
     hf_args_text(&a, key);
     return hf_send_command(client, &a, 0, cb, arg);

@@ -39,8 +39,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     hf_args a;
     char rules[NUMBERS_SIZE];
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
-    if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS);
     hf_args_text(&a, args->worker);
     hf_args_int(&a, (int64_t)args->number);
     hf_args_int(&a, args->max);
@@ -135,8 +134,7 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
                      uint64_t number, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, UNCLAIM_ARGS, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, UNCLAIM_ARGS, 1);
     hf_args_text(&a, worker);
     hf_args_int(&a, (int64_t)number);
     return hf_queue_send(client, queue, &hf_lua_queue_unclaim, &a, 0, cb, arg);
@@ -159,9 +157,8 @@ hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);
-    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n + RENEW_NOTE * args->n_notes,
-                      RENEW_FIXED + args->n_notes))
-        return HF_NOMEM;
+    hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n + RENEW_NOTE * args->n_notes,
+                 RENEW_FIXED + args->n_notes);
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);

@@ -26,8 +26,7 @@ hf_err hf_op_cron_put(hf_client *client, const hf_queue *queue,
                       const hf_cron_put_args *args, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, PUT_ARGS, 3))
-        return HF_NOMEM;
+    hf_args_init(&a, PUT_ARGS, 3);
     hf_args_int(&a, args->not_after);
     hf_args_text(&a, args->id);
     add_time(&a, args->next_ms);
@@ -49,8 +48,7 @@ hf_err hf_op_cron_due(hf_client *client, const hf_queue *queue, const char *work
                       hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, DUE_ARGS, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, DUE_ARGS, 1);
     hf_args_int(&a, HF_DUE_SCHEDULES);
     hf_args_text(&a, worker);
     return hf_queue_send(client, queue, &hf_lua_queue_cron_due, &a, 0, cb, arg);
@@ -92,9 +90,7 @@ hf_err hf_op_cron_tick(hf_client *client, const hf_queue *queue,
     size_t jobs = 0, n = args->n;
     for (size_t i = 0; i < n; i++)
         jobs += args->ticks[i].n;
-    if (!hf_args_init(&a, TICK_FIXED + TICK_EACH * n + JOB_EACH * jobs,
-                      1 + 4 * n + 2 * jobs))
-        return HF_NOMEM;
+    hf_args_init(&a, TICK_FIXED + TICK_EACH * n + JOB_EACH * jobs, 1 + 4 * n + 2 * jobs);
     hf_args_int(&a, args->not_after);
     hf_args_flag(&a, args->claims);
     for (size_t i = 0; i < n; i++) {

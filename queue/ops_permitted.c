@@ -49,8 +49,7 @@ hf_err hf_op_permitted(hf_client *client, const hf_queue *queue, hf_answer_cb cb
     hf_args a;
     for (size_t i = 0; i < HF_COUNT(scripts); i++)
         add_script(&w, scripts[i]);
-    if (!hf_args_init(&a, w.n, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, w.n, 0);
     for (size_t i = 0; i < w.n; i++)
         hf_args_text(&a, w.at[i]);
     return hf_queue_send(client, queue, &hf_lua_queue_permitted, &a, 0, cb, arg);

@@ -145,14 +145,12 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     if (!take_scratch(&scratch, op, items, n))
         return HF_NOMEM;
     char *at = scratch;
-    hf_err err = HF_NOMEM;
     size_t runs = op == HF_OP_COMPLETE ? count_runs(items, n) : 0;
     size_t leaving = op == HF_OP_COMPLETE && any_leaving(items, n) ? n : 0;
     (void)snprintf(resent, sizeof resent, "%zu%s", count_resent(items, n),
                    leaving != 0 ? " leaving" : "");
-    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n + leaving,
-                      form->fixed + 2 * n))
-        goto done;
+    hf_args_init(&a, form->fixed + 2 * runs + form->each * n + leaving,
+                 form->fixed + 2 * n);
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->not_after);
     hf_args_text(&a, resent);
@@ -173,8 +171,7 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
         add_item(&a, op, &items[i], &at);
     for (size_t i = 0; i < leaving; i++)
         hf_args_bytes(&a, items[i].leaving);
-    err = hf_queue_send(client, queue, form->script, &a, 0, cb, arg);
-done:
+    hf_err err = hf_queue_send(client, queue, form->script, &a, 0, cb, arg);
     free(scratch);
     return err;
 }

@@ -28,8 +28,7 @@ hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues, size_t n,
     char keys[HF_SLOTS_MAX][HF_KEY_SIZE];
     char seconds[24];
     HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
-    if (!hf_args_init(&a, n + 2, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, n + 2, 0);
     if (wait_ms == 0) /* Redis takes 0 for "for ever" */
         wait_ms = 1;
     (void)snprintf(seconds, sizeof seconds, "%u.%03u", wait_ms / 1000u, wait_ms % 1000u);
@@ -82,8 +81,7 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
-    if (!hf_args_init(&a, CHECK_ARGS + n, CHECK_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, CHECK_ARGS + n, CHECK_ARGS);
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->alive_ms);
     hf_args_flag(&a, args->give_back);
@@ -144,8 +142,7 @@ hf_err hf_op_read(hf_client *client, const hf_queue *const *queues, size_t n,
     HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
-    if (!hf_args_init(&a, READ_ARGS + n, READ_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, READ_ARGS + n, READ_ARGS);
     hf_args_text(&a, asker->machine);
     hf_args_int(&a, (int64_t)asker->boot_ms);
     for (size_t i = 0; i < n; i++)
@@ -196,8 +193,7 @@ hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_
 {
     hf_args a;
     char words[3 * HF_DECIMAL_MAX];
-    if (!hf_args_init(&a, LIMITS_ARGS, LIMITS_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, LIMITS_ARGS, LIMITS_ARGS);
     int len = snprintf(words, sizeof words, "%u %u %lld", max_running, rate_limit,
                        (long long)rate_per_ms);
     hf_args_int(&a, 0); /* writing the same limits late does no harm */
@@ -212,8 +208,7 @@ hf_err hf_op_file_on_dead(hf_client *client, const hf_queue *queue, const char *
                           hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, ON_DEAD_ARGS, ON_DEAD_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, ON_DEAD_ARGS, ON_DEAD_ARGS);
     hf_args_int(&a, 0); /* as the limits */
     hf_args_text(&a, types);
     return hf_queue_send(client, queue, &hf_lua_queue_on_dead, &a, 0, cb, arg);
@@ -225,8 +220,7 @@ hf_err hf_op_present(hf_client *client, const hf_queue *queue, const char *worke
                      uint32_t alive_ms, const char *said, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, PRESENT_ARGS, PRESENT_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, PRESENT_ARGS, PRESENT_ARGS);
     hf_args_text(&a, worker);
     hf_args_int(&a, said == NULL ? 0 : alive_ms);
     hf_args_text(&a, said == NULL ? "" : said);
@@ -237,8 +231,7 @@ hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
                        const char *json, uint32_t alive_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, BEAT_ARGS, BEAT_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, BEAT_ARGS, BEAT_ARGS);
     hf_args_text(&a, worker);
     hf_args_int(&a, json == NULL ? 0 : alive_ms);
     hf_args_text(&a, json == NULL ? "" : json);

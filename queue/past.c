@@ -171,8 +171,7 @@ hf_err hf_op_past(hf_client *client, const hf_queue *queue, const hf_past_args *
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_PAST_PARTS);
-    if (!hf_args_init(&a, FIXED_ARGS + 2 * n, FIXED_ARGS))
-        return HF_NOMEM;
+    hf_args_init(&a, FIXED_ARGS + 2 * n, FIXED_ARGS);
     hf_args_text(&a, args->worker);
     hf_args_int(&a, (int64_t)args->number);
     hf_args_int(&a, args->minute);

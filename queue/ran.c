@@ -139,8 +139,7 @@ hf_err hf_op_runs(hf_client *client, const hf_queue *queue, hf_bytes entry,
                   hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, 1, 0))
-        return HF_NOMEM;
+    hf_args_init(&a, 1, 0);
     hf_args_bytes(&a, entry);
     return hf_queue_send(client, queue, &hf_lua_queue_runs, &a, 0, cb, arg);
 }

@@ -131,8 +131,7 @@ hf_err hf_op_shards(hf_client *client, const hf_queue *queue, int64_t not_after,
     char text[HF_SHARDS_TEXT_SIZE] = "";
     if (wanted != NULL)
         hf_shards_write(wanted, text);
-    if (!hf_args_init(&a, 2, 1))
-        return HF_NOMEM;
+    hf_args_init(&a, 2, 1);
     hf_args_int(&a, not_after);
     hf_args_text(&a, text);
     return hf_queue_send(client, queue, &hf_lua_queue_shards, &a, 0, cb, arg);

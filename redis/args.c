@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-bool hf_args_init(hf_args *args, size_t n, size_t n_numbers)
+void hf_args_init(hf_args *args, size_t n, size_t n_numbers)
 {
     args->n = 0;
     args->cap = n;
@@ -16,17 +16,16 @@ bool hf_args_init(hf_args *args, size_t n, size_t n_numbers)
         args->at = args->few;
         args->digits = args->few_digits;
         args->digits_end = args->few_digits + sizeof args->few_digits;
-        return true;
+        return;
     }
     size_t digits = n_numbers * HF_DECIMAL_MAX;
     args->block = malloc(n * sizeof *args->at + digits);
     args->failed = args->block == NULL;
     if (args->failed)
-        return false;
+        return;
     args->at = args->block;
     args->digits = (char *)args->block + n * sizeof *args->at;
     args->digits_end = args->digits + digits;
-    return true;
 }
 
 void hf_args_done(hf_args *args)
@@ -39,7 +38,7 @@ void hf_args_done(hf_args *args)
 static bool has_room(hf_args *args)
 {
     if (args->cap == 0 && !args->failed)
-        (void)hf_args_init(args, HF_ARGS_FEW, HF_ARGS_FEW);
+        hf_args_init(args, HF_ARGS_FEW, HF_ARGS_FEW);
     return !args->failed;
 }
 

@@ -27,8 +27,8 @@ typedef struct hf_args {
     char few_digits[HF_ARGS_FEW * HF_DECIMAL_MAX];
 } hf_args;
 
-/* Room for n arguments; n_numbers of them are numbers. False: out of memory. */
-bool hf_args_init(hf_args *args, size_t n, size_t n_numbers);
+/* Room for n arguments; n_numbers of them are numbers. */
+void hf_args_init(hf_args *args, size_t n, size_t n_numbers);
 void hf_args_done(hf_args *args);
 
 void hf_args_bytes(hf_args *args, hf_bytes bytes);

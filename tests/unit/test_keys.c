@@ -95,12 +95,34 @@ static void every_number_is_written_as_its_digits(void **state)
     }
 }
 
+static void an_empty_list_has_room_for_a_few(void **state)
+{
+    (void)state;
+    hf_args args = {.n = 0};
+    for (int64_t i = 0; i < HF_ARGS_FEW; i++)
+        hf_args_int(&args, i);
+    assert_int_equal(args.n, HF_ARGS_FEW);
+    assert_memory_equal(args.at[HF_ARGS_FEW - 1].ptr, "39", 2);
+    hf_args_done(&args);
+}
+
+static void without_memory_nothing_is_gathered(void **state)
+{
+    (void)state;
+    hf_args args = {.failed = true};
+    hf_args_int(&args, 1);
+    hf_args_text(&args, "a");
+    assert_int_equal(args.n, 0);
+    hf_args_done(&args);
+}
+
 static void many_arguments_keep_their_numbers(void **state)
 {
     enum { MANY = 1000 };
     (void)state;
     hf_args args;
-    assert_true(hf_args_init(&args, MANY + 2, MANY));
+    hf_args_init(&args, MANY + 2, MANY);
+    assert_false(args.failed);
     for (int64_t i = 0; i < MANY; i++)
         hf_args_int(&args, INT64_MIN + i);
     hf_args_flag(&args, true);
@@ -122,6 +144,8 @@ int main(void)
         cmocka_unit_test(no_queue_has_the_tag_of_the_registry),
         cmocka_unit_test(the_longest_key_fits),
         cmocka_unit_test(every_number_is_written_as_its_digits),
+        cmocka_unit_test(an_empty_list_has_room_for_a_few),
+        cmocka_unit_test(without_memory_nothing_is_gathered),
         cmocka_unit_test(many_arguments_keep_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
