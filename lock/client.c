@@ -345,11 +345,9 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 
 /* ---- the watchdog's thread ---- */
 
-static void on_watchdog_call(hf_watchdog *watchdog, hf_client *none, uv_loop_t *loop,
-                             void *arg)
+static void on_watchdog_call(hf_watchdog *watchdog, uv_loop_t *loop, void *arg)
 {
     hf_lock_client *locks = arg;
-    (void)none;
     hf_nodes_second_turn(&locks->nodes, loop);
     hf_notices_turn(locks, watchdog, loop);
 }
@@ -380,7 +378,7 @@ static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch
 {
     const hf_watchdog_opts watchdog = {
         .loop = watch, .on_call = on_watchdog_call, .on_stop = on_watchdog_stop};
-    hf_err err = hf_hold_start(locks, &watchdog, detail);
+    hf_err err = hf_hold_start(locks, &watchdog);
     if (err == HF_OK)
         err = open_handles(locks, loop, detail);
     if (err != HF_OK) {

@@ -161,7 +161,7 @@ size_t hf_hold_group(const hf_lock *lock)
     return wanted * HF_SLOTS + lock->slot;
 }
 
-static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
+static void renew(hf_renew_batch *batch, void *arg)
 {
     const hf_lock *first = hf_lease_user(batch->leases[0]);
     hf_lock_node *node = atomic_load(&first->node);
@@ -170,7 +170,6 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
     size_t n = 0;
     renewal *r = malloc(sizeof *r);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
-    (void)none;
     if (r != NULL && client != NULL &&
         (first->wait_replicas == 0 || hf_node_second_replicas(&node->base) == HF_OK)) {
         *r = (renewal){.node = node,
@@ -334,8 +333,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- the lease begins and ends ---- */
 
-hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts)
 {
     hf_watchdog_opts all = *opts;
     all.request_timeout_ms = locks->request_timeout_ms;
@@ -344,7 +342,7 @@ hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
     all.renew = renew;
     all.on_event = on_event;
     all.arg = locks;
-    return hf_watchdog_start(&locks->watchdog, &all, detail);
+    return hf_watchdog_start(&locks->watchdog, &all);
 }
 
 void hf_hold_leave(hf_lock *lock)

@@ -11,8 +11,7 @@ enum {
 
 /* Starts the client's watchdog. `opts` has its loop, and what else runs on its thread:
  * on_call and on_stop. */
-HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts,
-                                  char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_hold_start(hf_lock_client *locks, const hf_watchdog_opts *opts);
 /* The group of its lease in the watchdog. */
 size_t hf_hold_group(const hf_lock *lock);
 /* The watchdog drops its lease. From any thread; waits for a callback that runs. */

@@ -143,7 +143,7 @@ static renewal *new_renewal(hf_site *site, hf_renew_batch *batch,
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
  * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a
  * worker that has died meanwhile. */
-static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
+static void renew(hf_renew_batch *batch, void *arg)
 {
     hf_worker *w = arg;
     hf_served *served = hf_queues_slot(w, batch->group);
@@ -152,7 +152,6 @@ static void renew(hf_client *none, hf_renew_batch *batch, void *arg)
     hf_renew_item items[HF_VERDICTS_MAX];
     hf_run *runs[HF_VERDICTS_MAX];
     hf_notes_taken taken;
-    (void)none;
     HF_ASSERT(batch->n > 0 && batch->n <= HF_VERDICTS_MAX);
     for (size_t i = 0; i < batch->n; i++) {
         runs[i] = hf_lease_user(batch->leases[i]);
@@ -226,11 +225,10 @@ void hf_leases_on_watch(hf_site *site, hf_err err, const char *detail)
 }
 
 /* The sites come and go. */
-static void on_call(hf_watchdog *watchdog, hf_client *none, struct uv_loop_s *loop,
-                    void *arg)
+static void on_call(hf_watchdog *watchdog, uv_loop_t *loop, void *arg)
 {
     hf_worker *w = arg;
-    (void)watchdog, (void)none;
+    (void)watchdog;
     hf_nodes_second_turn(&w->nodes, loop);
 }
 
@@ -243,7 +241,7 @@ static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 
 /* ---- for the other parts ---- */
 
-hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
+hf_err hf_leases_start(hf_worker *w)
 {
     hf_watchdog_opts opts = {
         .request_timeout_ms = w->registry->redis->request_timeout_ms,
@@ -253,7 +251,7 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
         .on_stop = on_stop,
         .arg = w,
     };
-    hf_err err = hf_watchdog_start(&w->watchdog, &opts, detail);
+    hf_err err = hf_watchdog_start(&w->watchdog, &opts);
     if (err == HF_OK)
         hf_watchdog_call(w->watchdog, hf_boot_ns());
     return err;

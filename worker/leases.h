@@ -4,7 +4,7 @@
 
 #include "worker/node/site.h"
 
-HF_MUSTCHECK hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_leases_start(hf_worker *w);
 
 /* A hook of the sites (worker/node/site.h), on the watchdog's thread. */
 void hf_leases_on_watch(hf_site *site, hf_err err, const char *detail);

@@ -540,7 +540,7 @@ static hf_err open_all(hf_worker *w)
     if (err == HF_OK)
         err = hf_runner_start(w, on_returned, on_returned_here);
     if (err == HF_OK)
-        err = hf_leases_start(w, w->detail);
+        err = hf_leases_start(w);
     if (err == HF_OK)
         err = hf_wake_connect(w);
     return err;

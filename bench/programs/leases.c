@@ -86,6 +86,8 @@ typedef struct bench {
     uv_loop_t loop;
     hf_client *client;
     hf_watchdog *watchdog;
+    hf_server *redis;
+    hf_client *renews; /* on the watchdog's thread */
     atomic_size_t renewed, lost, requests;
     sem_t round_over;
     hf_probe probe;
@@ -109,7 +111,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_watchdog_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
 }
 
-static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
+static void renew(hf_renew_batch *batch, void *arg)
 {
     bench *b = arg;
     hf_renew_item items[HF_VERDICTS_MAX];
@@ -120,10 +122,37 @@ static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
     const hf_renew_args args = {
         .worker = worker_id, .lease_ms = b->lease_ms, .alive_ms = ALIVE_MS};
     atomic_fetch_add(&b->requests, 1);
-    hf_err err = hf_op_renew(client, &b->queue, &args, items, batch->n, batch->timeout_ms,
-                             on_renewed, batch);
+    hf_err err = b->renews == NULL
+                     ? HF_CONN
+                     : hf_op_renew(b->renews, &b->queue, &args, items, batch->n,
+                                   batch->timeout_ms, on_renewed, batch);
+    if (err == HF_OK && batch->full)
+        hf_client_flush(b->renews);
     if (err != HF_OK)
         hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
+}
+
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    const bench *b = arg;
+    (void)client, (void)detail;
+    if (err == HF_OK)
+        hf_watchdog_verify(b->watchdog);
+}
+
+static void on_call(hf_watchdog *watchdog, uv_loop_t *loop, void *arg)
+{
+    bench *b = arg;
+    const hf_client_opts opts = {
+        .loop = loop, .redis = b->redis, .on_event = on_client, .arg = b};
+    (void)watchdog;
+    must(hf_client_open(&b->renews, &opts, NULL), "the connection", NULL);
+}
+
+static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+{
+    const bench *b = arg;
+    hf_client_close(b->renews, closed, closed_arg);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
@@ -139,15 +168,17 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 static void start_watchdog(bench *b)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_server *redis;
-    must(hf_server_open(&redis, HF_SERVER(.url = b->url), detail), "the server", detail);
-    const hf_watchdog_opts opts = {.redis = redis,
+    must(hf_server_open(&b->redis, HF_SERVER(.url = b->url), detail), "the server",
+         detail);
+    const hf_watchdog_opts opts = {.request_timeout_ms = b->redis->request_timeout_ms,
                                    .batch_max = b->batch,
                                    .renew = renew,
                                    .on_event = on_event,
+                                   .on_call = on_call,
+                                   .on_stop = on_stop,
                                    .arg = b};
-    must(hf_watchdog_start(&b->watchdog, &opts, detail), "the watchdog", detail);
-    hf_server_close(redis);
+    must(hf_watchdog_start(&b->watchdog, &opts), "the watchdog", NULL);
+    hf_watchdog_call(b->watchdog, hf_boot_ns());
 }
 
 /* ---- jobs that are held ---- */
@@ -391,6 +422,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < b.n; i++)
         hf_watchdog_drop(b.watchdog, b.all[i].lease);
     hf_watchdog_stop(b.watchdog);
+    hf_server_close(b.redis);
     hf_probe_close(&b.probe);
     return 0;
 }

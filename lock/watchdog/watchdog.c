@@ -38,8 +38,6 @@
 #include "lock/watchdog/lease_heap.h"
 #include "lock/watchdog/watch_loop.h"
 #include "redis/err.h"
-#include "redis/request.h"
-#include "redis/server.h"
 
 enum {
     BATCH_MAX = 500,
@@ -55,7 +53,6 @@ struct hf_watchdog {
     hf_watch_loop *loop; /* a reference */
 
     /* its thread only, once that runs */
-    hf_client *client;
     uv_poll_t timer;
     hf_lease *due[DUE_MAX];
     bool delivering;  /* the events that are in line will be told anyway */
@@ -367,13 +364,9 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
         b->watchdog = w;
         b->refs = 2;
         memcpy(b->leases, leases, n * sizeof(hf_lease *));
-        bool full =
-            n == w->opts.batch_max; /* there is more: not at the end of the turn */
         b->shown = (hf_renew_batch){leases[0]->group, n, b->leases,
-                                    timeout_of(w, leases, n), full};
-        w->opts.renew(w->client, &b->shown, w->opts.arg);
-        if (full && w->client != NULL)
-            hf_client_flush(w->client);
+                                    timeout_of(w, leases, n), n == w->opts.batch_max};
+        w->opts.renew(&b->shown, w->opts.arg);
     }
     uv_mutex_lock(&w->lock);
     verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0, 0};
@@ -436,23 +429,10 @@ static void close_all(hf_watchdog *w)
 {
     w->closing = 1;
     uv_close((uv_handle_t *)&w->timer, on_timer_closed);
-    if (w->opts.on_stop != NULL) {
-        w->closing++;
-        w->opts.on_stop(on_closed, w, w->opts.arg);
-    }
-    if (w->client == NULL)
+    if (w->opts.on_stop == NULL)
         return;
     w->closing++;
-    hf_client_close(w->client, on_closed, w);
-}
-
-static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
-{
-    hf_watchdog *w = arg;
-    if (w->opts.on_client != NULL)
-        w->opts.on_client(client, err, detail, w->opts.arg);
-    if (err == HF_OK)
-        hf_watchdog_verify(w); /* its state during the gap is unknown */
+    w->opts.on_stop(on_closed, w, w->opts.arg);
 }
 
 static void on_timer(uv_poll_t *poll, int status, int events)
@@ -474,7 +454,7 @@ static void on_timer(uv_poll_t *poll, int status, int events)
         return;
     }
     if (call)
-        w->opts.on_call(w, w->client, &w->loop->uv, w->opts.arg);
+        w->opts.on_call(w, &w->loop->uv, w->opts.arg);
     send_due(w);
     deliver(w);
 }
@@ -498,8 +478,6 @@ static hf_watchdog *make_watchdog(const hf_watchdog_opts *opts)
         return NULL;
     w->opts = *opts;
     w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
-    if (opts->redis != NULL)
-        w->opts.request_timeout_ms = opts->redis->request_timeout_ms;
     w->armed_ns = w->call_ns = UINT64_MAX;
     w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
     w->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -517,50 +495,15 @@ free_it:
     return NULL;
 }
 
-/* Its handles on the loop, whose thread does not run yet. */
-static hf_err open_handles(hf_watchdog *w, char *detail)
+/* Its handle on the loop, whose thread does not run yet. */
+static void open_timer(hf_watchdog *w)
 {
-    uv_loop_t *uv = &w->loop->uv;
-    const hf_client_opts client = {
-        .loop = uv, .redis = w->opts.redis, .on_event = on_client, .arg = w};
-    hf_err err = HF_OK;
-    if (w->opts.redis != NULL)
-        err = hf_client_open(&w->client, &client, detail);
-    if (err != HF_OK)
-        return err;
-    HF_ASSERT(uv_poll_init(uv, &w->timer, w->timer_fd) == 0);
+    HF_ASSERT(uv_poll_init(&w->loop->uv, &w->timer, w->timer_fd) == 0);
     w->timer.data = w;
     (void)uv_poll_start(&w->timer, UV_READABLE, on_timer);
-    return HF_OK;
 }
 
-/* Uses up the reference to the loop. */
-static hf_err start_on(hf_watch_loop *loop, hf_watchdog **out,
-                       const hf_watchdog_opts *opts, char *detail)
-{
-    hf_watchdog *w = make_watchdog(opts);
-    hf_err err = w == NULL ? HF_SYSTEM : HF_OK;
-    if (w != NULL) {
-        w->loop = loop;
-        err = open_handles(w, detail);
-        if (err != HF_OK)
-            free_watchdog(w);
-    }
-    if (err != HF_OK) {
-        hf_watch_loop_unref(loop);
-        return err;
-    }
-    if (opts->loop == NULL)
-        err = hf_watch_loop_start(loop);
-    if (err == HF_OK)
-        *out = w;
-    else
-        hf_watchdog_stop(w);
-    return err;
-}
-
-hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
-                         char detail[HF_DETAIL_SIZE])
+hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts)
 {
     hf_watch_loop *loop = opts->loop;
     hf_err err = HF_OK;
@@ -568,7 +511,22 @@ hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
         err = hf_watch_loop_open(&loop);
     else
         hf_watch_loop_ref(loop);
-    return err == HF_OK ? start_on(loop, out, opts, detail) : err;
+    if (err != HF_OK)
+        return err;
+    hf_watchdog *w = make_watchdog(opts);
+    if (w == NULL) {
+        hf_watch_loop_unref(loop);
+        return HF_SYSTEM;
+    }
+    w->loop = loop;
+    open_timer(w);
+    if (opts->loop == NULL)
+        err = hf_watch_loop_start(loop);
+    if (err == HF_OK)
+        *out = w;
+    else
+        hf_watchdog_stop(w);
+    return err;
 }
 
 static void await_closed(hf_watchdog *w)

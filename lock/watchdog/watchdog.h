@@ -21,7 +21,6 @@
 
 #include "lock/watchdog/lease.h"
 #include "lock/watchdog/watch_loop.h"
-#include "redis/client.h"
 
 typedef struct hf_watchdog hf_watchdog;
 
@@ -49,36 +48,27 @@ typedef struct hf_renew_batch {
 } hf_renew_batch;
 
 typedef struct hf_watchdog_opts {
-    struct hf_server
-        *redis; /* borrowed; it gets one more connection. NULL: the user opens
-                   connections in on_call, which gets none, like `renew`,
-                   and calls hf_watchdog_verify() when one is ready */
-    uint32_t request_timeout_ms; /* without `redis` */
+    uint32_t request_timeout_ms; /* the longest timeout_ms of a batch */
     hf_watch_loop *loop; /* shared with others, and not started yet: its owner starts
                             it; NULL: one of its own */
     uint32_t batch_max;  /* 500 */
     bool suspects;       /* the user gets HF_LEASE_SUSPECT, too */
-    void (*renew)(hf_client *client, hf_renew_batch *batch, void *arg);
+    void (*renew)(hf_renew_batch *batch, void *arg);
     /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
      */
     void (*on_event)(void *user, hf_lease *lease, hf_lease_event event, void *arg);
-    /* The watchdog's connection came or went; may be NULL. */
-    void (*on_client)(hf_client *client, hf_err err, const char *detail, void *arg);
-    /* At the time that hf_watchdog_call() has set; may be NULL. `client` and `loop` are
-     * the watchdog's own: the user may open handles and connections on that loop. */
-    void (*on_call)(hf_watchdog *watchdog, hf_client *client, struct uv_loop_s *loop,
-                    void *arg);
+    /* At the time that hf_watchdog_call() has set; may be NULL. The user opens its
+     * connections on this loop, and calls hf_watchdog_verify() when one is ready. */
+    void (*on_call)(hf_watchdog *watchdog, struct uv_loop_s *loop, void *arg);
     /* The last call; may be NULL. The user closes what it has opened on that loop, and
      * calls `closed` once that is done. */
     void (*on_stop)(void (*closed)(void *arg), void *closed_arg, void *arg);
     void *arg;
 } hf_watchdog_opts;
 
-/* Starts the thread, unless the loop is shared. HF_SYSTEM, HF_NOMEM, and what
- * hf_client_open() gives. */
-HF_MUSTCHECK hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
-                                      char detail[HF_DETAIL_SIZE]);
-/* Waits until its connections are closed, and frees; every lease must have been dropped.
+/* Starts the thread, unless the loop is shared. HF_SYSTEM, HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts);
+/* Waits until on_stop has closed all, and frees; every lease must have been dropped.
  * The last on a loop ends the thread. Not on the thread. NULL is fine. */
 void hf_watchdog_stop(hf_watchdog *watchdog);
 

@@ -46,6 +46,8 @@ typedef struct holder {
 
 static hf_fixture redis;
 static hf_watchdog *watchdog;
+static hf_server *server;
+static hf_client *client; /* on the watchdog's thread */
 static hf_script renew_script;
 static char renew_sha1[48];
 static atomic_int batches;
@@ -65,7 +67,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_watchdog_answer(batch, err, answer->sent_ns, codes, NULL);
 }
 
-static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
+static void renew(hf_renew_batch *batch, void *arg)
 {
     static hf_bytes args[1 + 2 * BATCH_MAX];
     char ttl[16];
@@ -85,9 +87,31 @@ static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
                     .timeout_ms = batch->timeout_ms,
                     .cb = on_answer,
                     .arg = batch};
-    hf_err err = hf_request_send(client, &call);
+    hf_err err = client == NULL ? HF_CONN : hf_request_send(client, &call);
     if (err != HF_OK)
         hf_watchdog_answer(batch, err, hf_boot_ns(), NULL, NULL);
+    else if (batch->full)
+        hf_client_flush(client);
+}
+
+static void on_client(hf_client *which, hf_err err, const char *detail, void *arg)
+{
+    (void)which, (void)detail, (void)arg;
+    if (err == HF_OK)
+        hf_watchdog_verify(watchdog); /* its state during the gap is unknown */
+}
+
+static void on_call(hf_watchdog *w, uv_loop_t *loop, void *arg)
+{
+    const hf_client_opts opts = {.loop = loop, .redis = server, .on_event = on_client};
+    (void)w, (void)arg;
+    HF_ASSERT(hf_client_open(&client, &opts, NULL) == HF_OK);
+}
+
+static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+{
+    (void)arg;
+    hf_client_close(client, closed, closed_arg);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
@@ -102,15 +126,24 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 static void start_watchdog(const char *url, uint32_t request_timeout_ms)
 {
     char detail[HF_DETAIL_SIZE];
-    hf_server *server;
     const hf_server_opts to = {HF_SERVER_OPTS_INIT, .url = url,
                                .request_timeout_ms = request_timeout_ms};
     if (hf_server_open(&server, &to, detail) != HF_OK)
         fail_msg("%s", detail);
-    hf_watchdog_opts opts = {.redis = server, .renew = renew, .on_event = on_event};
-    if (hf_watchdog_start(&watchdog, &opts, detail) != HF_OK)
-        fail_msg("%s", detail);
-    hf_server_close(server); /* the watchdog's connection holds it */
+    hf_watchdog_opts opts = {.request_timeout_ms = server->request_timeout_ms,
+                             .renew = renew,
+                             .on_event = on_event,
+                             .on_call = on_call,
+                             .on_stop = on_stop};
+    assert_int_equal(hf_watchdog_start(&watchdog, &opts), HF_OK);
+    hf_watchdog_call(watchdog, hf_boot_ns());
+}
+
+static void stop_watchdog(void)
+{
+    hf_watchdog_stop(watchdog);
+    hf_server_close(server);
+    client = NULL;
 }
 
 static void use_script(const char *sha1)
@@ -142,7 +175,7 @@ static int up(void **state)
 static int down(void **state)
 {
     (void)state;
-    hf_watchdog_stop(watchdog);
+    stop_watchdog();
     hf_fixture_stop(&redis);
     return 0;
 }
@@ -352,7 +385,7 @@ answers_that_never_come_cost_a_lease_only_when_none_comes_in_time(void **state)
     hf_proxy_close_all(&proxy);
     ALWAYS(TTL_MS, hf_lease_lost(h.lease) && atomic_load(&h.lost) == 1);
     drop(&h);
-    hf_watchdog_stop(watchdog);
+    stop_watchdog();
     hf_proxy_stop(&proxy);
     hf_fixture_stop(&redis);
 }

@@ -1,5 +1,5 @@
 /* test_watchdog.c - the watchdog with a simulated renewal: when it renews, what it
- * believes, and which callbacks it calls. There is no Redis; its client cannot connect.
+ * believes, and which callbacks it calls. There is no Redis.
  * */
 #include <limits.h>
 #include <pthread.h>
@@ -16,9 +16,14 @@
 #include "base/random.h"
 #include "lock/watchdog/lease_heap.h"
 #include "lock/watchdog/watchdog.h"
-#include "redis/server.h"
 
-enum { CALLS_MAX = 256, HELD_MAX = 512, LEASES_MAX = 2000, KICK_GROUP = 999 };
+enum {
+    CALLS_MAX = 256,
+    HELD_MAX = 512,
+    LEASES_MAX = 2000,
+    KICK_GROUP = 999,
+    REQUEST_MS = 1000
+};
 
 typedef enum play { ANSWER, HOLD } play;
 
@@ -65,9 +70,9 @@ static void answer_all(hf_renew_batch *batch, hf_err err, hf_err code, uint64_t 
     hf_watchdog_answer(batch, err, sent_ns, err == HF_OK ? codes : NULL, NULL);
 }
 
-static void renew(hf_client *client, hf_renew_batch *batch, void *arg)
+static void renew(hf_renew_batch *batch, void *arg)
 {
-    (void)client, (void)arg;
+    (void)arg;
     uint64_t now_ns = hf_boot_ns();
     pthread_mutex_lock(&fake.lock);
     bool is_kick = batch->group == KICK_GROUP;
@@ -127,25 +132,17 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
     atomic_store(&o->blocked, false);
 }
 
-static hf_server *open_nowhere(void)
-{
-    hf_server *server;
-    const hf_server_opts opts = {HF_SERVER_OPTS_INIT, .url = "unix:///nowhere/at/all"};
-    assert_int_equal(hf_server_open(&server, &opts, NULL), HF_OK);
-    return server;
-}
-
 static int up(void **state)
 {
     (void)state;
-    char detail[HF_DETAIL_SIZE];
     memset(&fake, 0, sizeof fake);
     atomic_store(&deaf, false);
     pthread_mutex_init(&fake.lock, NULL);
-    hf_watchdog_opts opts = {
-        .redis = open_nowhere(), .renew = renew, .suspects = true, .on_event = on_event};
-    assert_int_equal(hf_watchdog_start(&watchdog, &opts, detail), HF_OK);
-    hf_server_close(opts.redis);
+    hf_watchdog_opts opts = {.request_timeout_ms = REQUEST_MS,
+                             .renew = renew,
+                             .suspects = true,
+                             .on_event = on_event};
+    assert_int_equal(hf_watchdog_start(&watchdog, &opts), HF_OK);
     return 0;
 }
 
@@ -726,9 +723,8 @@ static void its_thread_takes_no_signals_of_its_host(void **state)
     sigset_t mask;
     atomic_store(&blocked_signals, -1);
     hf_watchdog_opts opts = {
-        .redis = open_nowhere(), .renew = renew, .on_event = count_signals};
-    assert_int_equal(hf_watchdog_start(&other, &opts, NULL), HF_OK);
-    hf_server_close(opts.redis);
+        .request_timeout_ms = REQUEST_MS, .renew = renew, .on_event = count_signals};
+    assert_int_equal(hf_watchdog_start(&other, &opts), HF_OK);
     hf_lease *lease = hf_watchdog_add(other, 0, 60000, hf_boot_ns(), true, NULL);
     EVENTUALLY(15000, atomic_load(&blocked_signals) >= 0);
     assert_int_equal(atomic_load(&blocked_signals), 4);
@@ -743,10 +739,11 @@ static void its_thread_takes_no_signals_of_its_host(void **state)
 static hf_watchdog *start_on(hf_watch_loop *loop)
 {
     hf_watchdog *w;
-    hf_watchdog_opts opts = {
-        .redis = open_nowhere(), .loop = loop, .renew = renew, .on_event = on_event};
-    assert_int_equal(hf_watchdog_start(&w, &opts, NULL), HF_OK);
-    hf_server_close(opts.redis);
+    hf_watchdog_opts opts = {.request_timeout_ms = REQUEST_MS,
+                             .loop = loop,
+                             .renew = renew,
+                             .on_event = on_event};
+    assert_int_equal(hf_watchdog_start(&w, &opts), HF_OK);
     return w;
 }
 

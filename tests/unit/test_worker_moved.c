@@ -141,10 +141,9 @@ bool hf_node_answered(hf_node *node, hf_node_backoff *backoff, const hf_answer *
     return true;
 }
 
-hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
-                         char detail[HF_DETAIL_SIZE])
+hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts)
 {
-    (void)out, (void)detail;
+    (void)out;
     started = *opts;
     return HF_OK;
 }
@@ -350,14 +349,13 @@ static void a_move_is_no_refusal_of_ticks(void **state)
 static void a_refused_renewal_corrects_the_table(void **state)
 {
     (void)state;
-    char detail[HF_DETAIL_SIZE];
     hf_run *run = calloc(1, sizeof *run + 1);
     hf_lease *lease = (hf_lease *)run;
     hf_renew_batch batch = {.n = 1, .leases = &lease};
     first.base.second.client = (hf_client *)&redis; /* never looked into */
-    assert_int_equal(hf_leases_start(&w, detail), HF_OK);
+    assert_int_equal(hf_leases_start(&w), HF_OK);
     w.async.pending = 1; /* nobody is woken */
-    started.renew(NULL, &batch, &w);
+    started.renew(&batch, &w);
     answer(HF_MOVED);
     assert_ptr_equal(corrected_by, &redis);
     free(run);
