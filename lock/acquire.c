@@ -58,7 +58,7 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     hf_tasks_handle_pay(&lock->handle);
     hf_callback callback;
     hf_callback_begin(&callback, lock->locks);
-    lock->acquire.cb(lock, err, detail, lock->acquire.arg);
+    lock->acquire.cb(lock, hf_err_told(err), detail, lock->acquire.arg);
     hf_callback_end(&callback);
 }
 

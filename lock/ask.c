@@ -39,7 +39,7 @@ static void end(hf_lock_ask *ask, hf_err err, const char *detail)
 {
     if (ask->unsure && is_fault(err))
         err = HF_UNSURE;
-    ask->err = err;
+    ask->err = hf_err_told(err);
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
     unlink_ask(ask);
     hf_lock_client *locks = ask->locks;
@@ -116,7 +116,7 @@ static void try_again(hf_lock_ask *ask, hf_err err, const char *detail, bool els
                                        : now_ns + RETRY_MS * HF_MS_NS;
     if (hf_err_is(err, HF_ERR_AT_ONCE))
         return;
-    ask->err = err == HF_MOVED ? HF_UNSERVED : err;
+    ask->err = err;
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
 }
 

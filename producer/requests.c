@@ -333,7 +333,7 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
     pause_for(requests, batch, err, answer);
     /* The last try may come too late: why the ones before it were refused says more. */
     if (err != HF_DEADLINE || batch->refused == HF_OK)
-        batch->refused = err == HF_MOVED ? HF_UNSERVED : err;
+        batch->refused = hf_err_told(err);
     back(requests, batch);
 }
 

@@ -44,3 +44,8 @@ bool hf_err_is(hf_err err, unsigned traits)
     };
     return err < 0 && err > HF_ERR_LAST_ && (table[-err] & traits) != 0;
 }
+
+hf_err hf_err_told(hf_err err)
+{
+    return err == HF_MOVED ? HF_UNSERVED : err;
+}

@@ -34,4 +34,8 @@ enum {
  * (holdfast/error.h) have none, but HF_DEADLINE. */
 bool hf_err_is(hf_err err, unsigned traits);
 
+/* As callers are told it when no more is tried: to which node a request was sent on does
+ * not concern them. */
+hf_err hf_err_told(hf_err err);
+
 #endif

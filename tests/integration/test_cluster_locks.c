@@ -379,6 +379,31 @@ static void a_question_says_that_the_slot_is_on_the_way(void **state)
     hf_lock_client_close(locks, NULL, NULL);
 }
 
+/* Two nodes that take each other for the owner; no slot of a live cluster stays so. */
+static void a_lock_that_nodes_send_to_each_other_is_unserved(void **state)
+{
+    enum { TRY_MS = 800 };
+    char name[NAME], ids[2][64];
+    hf_lock *lock;
+    (void)state;
+    name_at(0, 60, name);
+    const unsigned slot = slot_of(name);
+    for (size_t i = 0; i < HF_COUNT(ids); i++)
+        (void)snprintf(ids[i], sizeof ids[i], "%s",
+                       hf_fixture_command(&nodes.nodes[i], "CLUSTER MYID"));
+    assert_string_equal(
+        hf_fixture_command(&nodes.nodes[0], "CLUSTER SETSLOT %u NODE %s", slot, ids[1]),
+        "OK");
+    hf_err err = hf_lock_take(
+        &fixture, a, name, (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = TRY_MS}, &lock);
+    assert_string_equal(
+        hf_fixture_command(&nodes.nodes[0], "CLUSTER SETSLOT %u NODE %s", slot, ids[0]),
+        "OK");
+    assert_int_equal(err, HF_UNSERVED);
+    assert_int_equal(strncmp(fixture.detail, "MOVED ", 6), 0);
+    hf_lock_released(take(a, name, LEASE_MS));
+}
+
 /* ---- nodes fail ---- */
 
 static void a_planned_failover_keeps_a_lock_that_replicas_have(void **state)
@@ -603,6 +628,7 @@ int main(void)
         TEST(a_lock_backs_off_while_its_slot_moves),
         TEST(a_lock_whose_slot_stays_on_the_way_is_lost),
         TEST(a_question_says_that_the_slot_is_on_the_way),
+        TEST(a_lock_that_nodes_send_to_each_other_is_unserved),
         TEST(a_client_runs_on_a_borrowed_loop),
         TEST(one_acquisition_has_one_tag),
         TEST(a_multilock_has_members_at_several_nodes),
