@@ -31,13 +31,6 @@ typedef enum sentinel_state {
     CLOSED
 } sentinel_state;
 
-/* A connection to one Sentinel. It is its sentinel's asker or listener, or is being
- * closed, and then nothing that it says counts. */
-typedef struct peer {
-    hf_sentinel *sentinel;
-    hf_client *client;
-} peer;
-
 struct hf_sentinel {
     uv_loop_t *loop;        /* borrowed */
     const hf_server *redis; /* borrowed: with the URL of the Sentinels */
@@ -48,15 +41,16 @@ struct hf_sentinel {
     uv_timer_t timer;
     size_t at;      /* the node that is asked */
     size_t in_vain; /* nodes that were asked since the last answer or backoff */
-    peer *asker;    /* NULL in BACKOFF and CLOSED */
-    peer *listener; /* NULL: until the next answer */
-    bool again;     /* the answer that comes may be too old: ask once more */
-    bool doubted;   /* what node `at` said was of no use */
-    hf_err err;     /* of this round: the reason that tells most */
+    /* One that is neither is being closed: nothing that it says counts. */
+    hf_client *asker;    /* NULL in BACKOFF and CLOSED */
+    hf_client *listener; /* NULL: until the next answer */
+    bool again;          /* the answer that comes may be too old: ask once more */
+    bool doubted;        /* what node `at` said was of no use */
+    hf_err err;          /* of this round: the reason that tells most */
     char why[WHY_SIZE];
     uint32_t failures; /* failed rounds since the last answer */
     hf_rng rng;
-    unsigned handles; /* on the loop: the timer, and the clients of peers */
+    unsigned handles; /* on the loop: the timer, and the clients */
 };
 
 static void ask(hf_sentinel *s);
@@ -78,42 +72,33 @@ static void on_timer_closed(uv_handle_t *timer)
     handle_closed(timer->data);
 }
 
-static void on_peer_closed(void *arg)
+static void on_client_closed(void *arg)
 {
-    peer *p = arg;
-    hf_sentinel *s = p->sentinel;
-    free(p);
-    handle_closed(s);
+    handle_closed(arg);
 }
 
-static void drop(peer **at)
+static void drop(hf_sentinel *s, hf_client **at)
 {
-    peer *p = *at;
+    hf_client *client = *at;
     *at = NULL;
-    if (p != NULL)
-        p->sentinel->hooks->close_client(p->client, on_peer_closed, p);
+    s->hooks->close_client(client, on_client_closed, s);
 }
 
 /* Nothing of node `at` counts any more. */
 static void leave_node(hf_sentinel *s)
 {
-    drop(&s->asker);
-    drop(&s->listener);
+    drop(s, &s->asker);
+    drop(s, &s->listener);
     s->again = s->doubted = false;
     s->at = (s->at + 1) % s->redis->url.sentinel.n_nodes;
 }
 
-static hf_err open_peer(hf_sentinel *s, peer **out, hf_client_event_cb on_event,
-                        void (*on_push)(hf_client *, void *), char why[HF_DETAIL_SIZE])
+/* *out stays as it is after a failure. */
+static hf_err connect_to(hf_sentinel *s, hf_client **out, hf_client_event_cb on_event,
+                         void (*on_push)(hf_client *, void *), char why[HF_DETAIL_SIZE])
 {
     const hf_url_sentinel *all = &s->redis->url.sentinel;
     const hf_place *node = &all->nodes[s->at];
-    peer *p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        snprintf(why, HF_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
-        return HF_NOMEM;
-    }
-    p->sentinel = s;
     hf_url url = {.port = node->port, .tls = s->redis->url.tls};
     memcpy(url.host, node->host, sizeof url.host);
     memcpy(url.user, all->user, sizeof url.user);
@@ -127,17 +112,13 @@ static hf_err open_peer(hf_sentinel *s, peer **out, hf_client_event_cb on_event,
                                      .redis = server,
                                      .on_event = on_event,
                                      .on_push = on_push,
-                                     .arg = p};
-        err = s->hooks->open_client(&p->client, &opts, why);
+                                     .arg = s};
+        err = s->hooks->open_client(out, &opts, why);
         hf_server_close(server); /* the connection holds it */
     }
-    if (err != HF_OK) {
-        free(p);
-        return err;
-    }
-    s->handles++;
-    *out = p;
-    return HF_OK;
+    if (err == HF_OK)
+        s->handles++;
+    return err;
 }
 
 /* ---- the result of the answers ---- */
@@ -188,45 +169,39 @@ static void fail(hf_sentinel *s, hf_err err, const char *why)
 /* A Sentinel that does not permit it is asked each second all the same. */
 static void on_subscribed(const hf_answer *answer, void *arg)
 {
-    const peer *p = arg;
-    if (answer->err == HF_OK && p == p->sentinel->listener)
-        ask(p->sentinel); /* for what was published before */
+    if (answer->err == HF_OK)
+        ask(arg); /* for what was published before */
 }
 
-static void subscribe(peer *p, const char *channel)
+static void subscribe(hf_sentinel *s, const char *channel)
 {
     const hf_bytes words[] = {{"SUBSCRIBE", strlen("SUBSCRIBE")},
                               {channel, strlen(channel)}};
     const hf_call call = {
-        .args = words, .n_args = HF_COUNT(words), .cb = on_subscribed, .arg = p};
+        .args = words, .n_args = HF_COUNT(words), .cb = on_subscribed, .arg = s};
     /* Without memory it is as if the Sentinel did not permit it. */
-    (void)!hf_request_send(p->client, &call);
+    (void)!hf_request_send(s->listener, &call);
 }
 
 /* The Sentinel that leads a failover names the new primary as soon as that one is
  * promoted; the others, and the message +switch-master, come later. */
 static void on_listener(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    peer *p = arg;
-    hf_sentinel *s = p->sentinel;
+    hf_sentinel *s = arg;
     (void)client;
     (void)detail;
-    if (p != s->listener)
-        return;
     if (err != HF_OK) {
-        drop(&s->listener);
+        drop(s, &s->listener);
         return;
     }
-    subscribe(p, "+promoted-slave");
-    subscribe(p, "+switch-master");
+    subscribe(s, "+promoted-slave");
+    subscribe(s, "+switch-master");
 }
 
 static void on_message(hf_client *client, void *arg)
 {
-    const peer *p = arg;
     (void)client;
-    if (p == p->sentinel->listener)
-        ask(p->sentinel);
+    ask(arg);
 }
 
 /* ---- asking ---- */
@@ -251,20 +226,18 @@ static void know(hf_sentinel *s, const hf_place *primary)
     ask_in(s, s->again ? 0 : EACH_MS);
     s->again = false;
     char unread[HF_DETAIL_SIZE];
-    if (s->listener == NULL &&
-        open_peer(s, &s->listener, on_listener, on_message, unread) != HF_OK)
-        s->listener = NULL; /* the next answer tries again */
+    if (s->listener == NULL) /* else the next answer tries again */
+        (void)!connect_to(s, &s->listener, on_listener, on_message, unread);
     s->hooks->on_primary(s->owner, primary);
 }
 
 /* The connection ended: its detail says where and why. */
 static void on_answer(const hf_answer *answer, void *arg)
 {
-    const peer *p = arg;
-    hf_sentinel *s = p->sentinel;
+    hf_sentinel *s = arg;
     hf_place primary;
     char place[HF_URL_PLACE_SIZE], why[HF_DETAIL_SIZE];
-    if (p != s->asker)
+    if (s->state != ASKING) /* it was dropped meanwhile */
         return;
     hf_url_place_text(&s->redis->url.sentinel.nodes[s->at], place);
     if (answer->err == HF_UNSURE) {
@@ -291,21 +264,19 @@ static hf_err request(hf_sentinel *s)
     const hf_bytes words[] = {
         {"SENTINEL", strlen("SENTINEL")}, {name, strlen(name)}, {master, strlen(master)}};
     const hf_call call = {
-        .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = s->asker};
-    return hf_request_send(s->asker->client, &call);
+        .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = s};
+    return hf_request_send(s->asker, &call);
 }
 
 static void on_asker(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    const peer *p = arg;
+    hf_sentinel *s = arg;
     (void)client;
-    if (p != p->sentinel->asker)
-        return;
-    p->sentinel->state = READY;
+    s->state = READY;
     if (err == HF_OK)
-        ask(p->sentinel);
+        ask(s);
     else
-        fail(p->sentinel, err, detail);
+        fail(s, err, detail);
 }
 
 static void ask(hf_sentinel *s)
@@ -319,7 +290,7 @@ static void ask(hf_sentinel *s)
     switch (s->state) {
     case BACKOFF:
         s->state = CONNECTING;
-        err = open_peer(s, &s->asker, on_asker, NULL, why);
+        err = connect_to(s, &s->asker, on_asker, NULL, why);
         break;
     case READY:
         s->state = ASKING;

@@ -30,13 +30,6 @@ typedef enum watch_state {
     CLOSED
 } watch_state;
 
-/* A connection to one node. It is its watch's, or is being closed, and then nothing that
- * it says counts. */
-typedef struct peer {
-    hf_slot_watch *watch;
-    hf_client *client;
-} peer;
-
 struct hf_slot_watch {
     uv_loop_t *loop;        /* borrowed */
     const hf_server *given; /* borrowed */
@@ -50,12 +43,12 @@ struct hf_slot_watch {
     uint32_t failed; /* rounds in a row */
     hf_place nodes[HF_ASKED_MAX];
     size_t n, at;
-    peer *asker; /* NULL in QUIET and CLOSED */
+    hf_client *asker; /* NULL in QUIET and CLOSED; what others say does not count */
     hf_slot_map map;
     hf_err err; /* of this round: the reason that tells most */
     char why[HF_DETAIL_SIZE];
     hf_rng rng;
-    unsigned handles; /* on the loop: the timer, and the clients of peers */
+    unsigned handles; /* on the loop: the timer, and the clients */
 };
 
 static void begin_round(hf_slot_watch *w);
@@ -96,20 +89,16 @@ static void on_timer_closed(uv_handle_t *timer)
     handle_closed(timer->data);
 }
 
-static void on_peer_closed(void *arg)
+static void on_client_closed(void *arg)
 {
-    peer *p = arg;
-    hf_slot_watch *w = p->watch;
-    free(p);
-    handle_closed(w);
+    handle_closed(arg);
 }
 
 static void drop_asker(hf_slot_watch *w)
 {
-    peer *p = w->asker;
+    hf_client *client = w->asker;
     w->asker = NULL;
-    if (p != NULL)
-        hf_client_close(p->client, on_peer_closed, p);
+    hf_client_close(client, on_client_closed, w);
 }
 
 /* ---- a round ---- */
@@ -161,10 +150,9 @@ static bool is_no_cluster(const hf_answer *answer)
 /* The connection ended: its detail says where and why. */
 static void on_answer(const hf_answer *answer, void *arg)
 {
-    const peer *p = arg;
-    hf_slot_watch *w = p->watch;
+    hf_slot_watch *w = arg;
     char place[HF_URL_PLACE_SIZE], why[HF_DETAIL_SIZE], reason[HF_DETAIL_SIZE];
-    if (p != w->asker)
+    if (w->state != ASKING) /* it was dropped meanwhile */
         return;
     if (answer->err == HF_UNSURE) {
         fail(w, HF_CONN, answer->detail);
@@ -187,38 +175,32 @@ static void on_answer(const hf_answer *answer, void *arg)
         fail(w, err, why);
 }
 
-static hf_err request(peer *p)
+static hf_err request(hf_slot_watch *w)
 {
     const hf_bytes words[] = {{"CLUSTER", strlen("CLUSTER")}, {"SLOTS", strlen("SLOTS")}};
     const hf_call call = {
-        .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = p};
-    return hf_request_send(p->client, &call);
+        .args = words, .n_args = HF_COUNT(words), .cb = on_answer, .arg = w};
+    return hf_request_send(w->asker, &call);
 }
 
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    peer *p = arg;
+    hf_slot_watch *w = arg;
     (void)client;
-    if (p != p->watch->asker || p->watch->state == ASKING)
+    if (w->state == ASKING)
         return;
     if (err == HF_OK) {
-        p->watch->state = ASKING;
-        err = request(p);
+        w->state = ASKING;
+        err = request(w);
         detail = hf_err_text(err);
     }
     if (err != HF_OK)
-        fail(p->watch, err, detail);
+        fail(w, err, detail);
 }
 
 static hf_err open_asker(hf_slot_watch *w, char *why)
 {
     hf_server *server = NULL;
-    peer *p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        (void)snprintf(why, HF_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
-        return HF_NOMEM;
-    }
-    p->watch = w;
     hf_err err = hf_server_open_node(&server, w->given, &w->nodes[w->at],
                                      w->given->connect_timeout_ms / (uint32_t)w->n + 1,
                                      ANSWER_MS, why);
@@ -227,17 +209,13 @@ static hf_err open_asker(hf_slot_watch *w, char *why)
                                      .redis = server,
                                      .replica_ok = true, /* it knows the table as well */
                                      .on_event = on_event,
-                                     .arg = p};
-        err = hf_client_open(&p->client, &opts, why);
+                                     .arg = w};
+        err = hf_client_open(&w->asker, &opts, why);
         hf_server_close(server); /* the connection holds it */
     }
-    if (err != HF_OK) {
-        free(p);
-        return err;
-    }
-    w->handles++;
-    w->asker = p;
-    return HF_OK;
+    if (err == HF_OK)
+        w->handles++;
+    return err;
 }
 
 static void connect_next(hf_slot_watch *w)
