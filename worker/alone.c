@@ -15,7 +15,7 @@ enum {
 int64_t hf_alone_patience_ms(const hf_run *run)
 {
     int64_t since = run->record.refused_ms;
-    int64_t passed = since > 0 ? hf_server_now(run->served->site->redis) - since : 0;
+    int64_t passed = since > 0 ? hf_server_now(run->served->site->base.redis) - since : 0;
     return PATIENCE_MS + (passed > 0 ? passed / 8 : 0);
 }
 

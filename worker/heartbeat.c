@@ -16,6 +16,7 @@
 #include "base/json_text.h"
 #include "redis/plain.h"
 #include "worker/node/site.h"
+#include "worker/node/sites.h"
 #include "worker/pool/supervisors.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
@@ -90,7 +91,7 @@ static void add_pools(const hf_worker *w, hf_buf *json)
 
 static void write_json(const hf_worker *w, hf_buf *json)
 {
-    int64_t now_ms = hf_server_now(w->registry->redis);
+    int64_t now_ms = hf_server_now(w->registry->base.redis);
     hf_buf_printf(json,
                   "{\"v\":1,\"id\":\"%s\",\"host\":\"%s\",\"pid\":%ld,"
                   "\"version\":\"" HOLDFAST_VERSION "\",\"state\":\"%s\","
@@ -156,12 +157,13 @@ static void on_time(const hf_answer *answer, void *arg)
 static void learn_time(hf_site *site)
 {
     const hf_worker *w = site->worker;
-    if (site != w->registry || !hf_site_ready(site) || hf_server_now(site->redis) != 0)
+    if (site != w->registry || !hf_site_ready(site) ||
+        hf_server_now(site->base.redis) != 0)
         return;
     for (size_t i = 0; i < hf_queues_count(w); i++)
         if (hf_queues_at(w, i)->site == site)
             return;
-    if (hf_plain_time(site->client, on_time, site) != HF_OK)
+    if (hf_plain_time(site->base.client, on_time, site) != HF_OK)
         return; /* the next heartbeat asks again */
 }
 
@@ -173,17 +175,17 @@ void hf_heartbeat_send(hf_worker *w)
     w->heartbeat->again = w->heartbeat->under_way;
     learn_time(site);
     if (w->heartbeat->under_way || !hf_site_ready(site) ||
-        hf_server_now(site->redis) == 0)
+        hf_server_now(site->base.redis) == 0)
         return;
     if (w->heartbeat->started_ms == 0)
-        w->heartbeat->started_ms = hf_server_now(site->redis);
+        w->heartbeat->started_ms = hf_server_now(site->base.redis);
     w->heartbeat->shown = state_of(w);
     w->heartbeat->shown_running = hf_runner_now(w);
     w->heartbeat->sent_ns = hf_boot_ns();
     hf_buf_init(&json, JSON_MAX);
     write_json(w, &json);
     if (hf_buf_err(&json) == HF_OK &&
-        hf_op_heartbeat(site->client, w->ns, w->id, json.data, 3 * HEARTBEAT_MS,
+        hf_op_heartbeat(site->base.client, w->ns, w->id, json.data, 3 * HEARTBEAT_MS,
                         on_heartbeat, w) == HF_OK)
         w->heartbeat->under_way = true;
     hf_buf_done(&json);
@@ -234,8 +236,8 @@ static bool has_looked(const hf_worker *w)
 
 static bool is_watched(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_sites; i++)
-        if (hf_site_watched(w->sites[i]))
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        if (hf_site_watched(site))
             return true;
     return false;
 }

@@ -244,7 +244,7 @@ static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 hf_err hf_leases_start(hf_worker *w)
 {
     hf_watchdog_opts opts = {
-        .request_timeout_ms = w->registry->redis->request_timeout_ms,
+        .request_timeout_ms = w->registry->base.redis->request_timeout_ms,
         .renew = renew,
         .on_event = on_event,
         .on_call = on_call,

@@ -203,7 +203,7 @@ static void take_down(hf_worker *w)
     uv_timer_start(&w->phase_timer, on_gone_late, SIGN_OFF_MS, 0);
     w->goodbyes = can_ask ? hf_register_goodbye(w, on_gone, w) : 0;
     if (can_ask &&
-        hf_op_heartbeat(site->client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
+        hf_op_heartbeat(site->base.client, w->ns, w->id, NULL, 0, on_gone, w) == HF_OK)
         w->goodbyes++;
     if (was_up) {
         w->goodbyes += hf_past_goodbye(w, on_gone, w);
@@ -246,8 +246,8 @@ static void notice_pause(hf_worker *w)
                               .number = (int64_t)((now - w->tick_ns) / HF_MS_NS)};
         hf_report(w, HF_LOG_WARN, "this process was stopped: leases are verified", &field,
                   1);
-        for (size_t i = 0; i < w->n_sites; i++)
-            hf_site_count_no_crash(w->sites[i]);
+        for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+            hf_site_count_no_crash(site);
         hf_watchdog_verify(w->watchdog);
     }
     w->tick_ns = now;
@@ -291,9 +291,10 @@ static void turn(hf_worker *w)
     hf_routes_turn(w);
     hf_offered_turn(w);
     hf_register_turn(w);
-    for (size_t i = 0; w->phase == HF_SERVING && i < w->n_sites; i++)
-        if (hf_server_now(w->sites[i]->redis) == 0)
-            hf_check_send(w->sites[i]);
+    for (hf_site *site = NULL;
+         w->phase == HF_SERVING && (site = hf_sites_next(w, site)) != NULL;)
+        if (hf_server_now(site->base.redis) == 0)
+            hf_check_send(site);
     hf_runner_dispatch(w);
     if (hf_runner_must_return(w))
         return; /* the rest comes when its handler was called */
@@ -370,9 +371,9 @@ static void serve(hf_site *site)
     for (size_t i = 0; i < hf_queues_count(w); i++)
         if (hf_queues_at(w, i)->site == site)
             hf_queues_at(w, i)->registration.done = false; /* it may be another Redis */
-    for (size_t i = 0; i < w->n_sites; i++)
-        if (w->sites[i] == site || site == w->registry)
-            hf_register_site(w->sites[i]);
+    for (hf_site *at = NULL; (at = hf_sites_next(w, at)) != NULL;)
+        if (at == site || site == w->registry)
+            hf_register_site(at);
     started(w);
     hf_queues_recheck(site);
     hf_claim_say_alive(w);
@@ -407,7 +408,7 @@ static void ask_permission(hf_site *site)
         if (hf_queues_at(w, i)->site == site)
             queue = &hf_queues_at(w, i)->queue;
     if (queue == NULL ||
-        hf_op_permitted(site->client, queue, on_permitted, site) != HF_OK)
+        hf_op_permitted(site->base.client, queue, on_permitted, site) != HF_OK)
         serve(site);
 }
 
@@ -439,10 +440,10 @@ static void on_start_over(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     char why[HF_DETAIL_SIZE];
-    hf_err err = hf_cluster_status(w->cluster, why);
-    for (size_t i = 0; err == HF_OK && i < w->n_sites; i++) {
-        err = hf_client_status(w->sites[i]->client);
-        snprintf(why, sizeof why, "%s", hf_client_detail(w->sites[i]->client));
+    hf_err err = hf_cluster_status(w->nodes.cluster, why);
+    for (hf_site *site = NULL; err == HF_OK && (site = hf_sites_next(w, site)) != NULL;) {
+        err = hf_client_status(site->base.client);
+        snprintf(why, sizeof why, "%s", hf_client_detail(site->base.client));
     }
     refuse(w, err == HF_OK ? HF_CONN : err, why);
 }
@@ -463,8 +464,8 @@ static void resume(hf_worker *w)
     if (w->quiet && w->phase == HF_SERVING)
         hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
     set_quiet(w, false);
-    for (size_t i = 0; i < w->n_sites; i++)
-        hf_queues_recheck(w->sites[i]);
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        hf_queues_recheck(site);
 }
 
 static void on_async(uv_async_t *async)
@@ -475,9 +476,9 @@ static void on_async(uv_async_t *async)
     if (w->phase == HF_ENDED)
         return;
     hf_runner_returned(w);
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_site_clock_tell(w->sites[i]);
-        hf_leases_report(w->sites[i]);
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;) {
+        hf_site_clock_tell(site);
+        hf_leases_report(site);
     }
     hf_runner_events(w);
     hf_reload_apply(w);

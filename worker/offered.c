@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "worker/node/sites.h"
 #include "worker/pool/supervisors.h"
 #include "worker/queues/queues.h"
 #include "worker/register.h"
@@ -135,6 +136,6 @@ void hf_offered_turn(hf_worker *w)
     const offers all = offers_of(w);
     bool queues = take_queues(w, &all);
     bool schedules = hf_schedules_offer(w, all.list, all.n);
-    for (size_t i = 0; (queues || schedules) && i < w->n_sites; i++)
-        w->sites[i]->register_due = true;
+    if (queues || schedules)
+        hf_sites_register(w);
 }

@@ -466,7 +466,7 @@ static bool keep_locks(batch *b)
                           .not_after = hf_site_not_after(site),
                           .notes = taken.notes,
                           .n_notes = taken.n_notes};
-    bool sent = hf_op_renew(site->client, &b->served->queue, &args, items, n, 0,
+    bool sent = hf_op_renew(site->base.client, &b->served->queue, &args, items, n, 0,
                             on_locks_kept, b) == HF_OK;
     hf_notes_taken_free(&taken);
     if (sent) {
@@ -591,7 +591,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
                                 .keep_max = served->whole->limits.keep_max,
                                 .keep_bytes = served->whole->limits.keep_bytes,
                                 .patience_ms = PATIENCE_MS};
-        err = hf_op_verdict(b->site->client, &served->queue, op, &args, items, b->n,
+        err = hf_op_verdict(b->site->base.client, &served->queue, op, &args, items, b->n,
                             on_answer, b);
     }
     if (items != few)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "queue/past.h"
 #include "worker/node/site.h"
+#include "worker/node/sites.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
@@ -146,9 +147,9 @@ static open_minute *begin(hf_served *served)
         return NULL;
     const uint64_t now = hf_boot_ns(), longest = now + MINUTE_MS * HF_MS_NS;
     open->keep_ms = w->opts.history_ms;
-    open->minute = hf_server_now(served->site->redis) / MINUTE_MS;
+    open->minute = hf_server_now(served->site->base.redis) / MINUTE_MS;
     const uint64_t ends =
-        hf_server_when(served->site->redis, (open->minute + 1) * MINUTE_MS);
+        hf_server_when(served->site->base.redis, (open->minute + 1) * MINUTE_MS);
     open->until_ns = ends <= now || ends > longest ? longest : ends;
     open->send_ns = (was_quiet(q, now) ? now : open->until_ns) +
                     (uint64_t)(hf_rng_unit(&w->rng) * SPREAD_MS) * HF_MS_NS;
@@ -407,7 +408,7 @@ static bool send_queue(hf_worker *w, past_queue *q)
     const hf_past_args args = {
         .worker = w->id, .number = q->number, .minute = m->minute, .keep_ms = m->keep_ms};
     hf_site *site = q->served->site;
-    if (hf_op_past(site->client, &q->served->queue, &args, parts, q->n_numbered,
+    if (hf_op_past(site->base.client, &q->served->queue, &args, parts, q->n_numbered,
                    on_answer, q) != HF_OK) {
         q->again_ns = hf_boot_ns() + AGAIN_MS * HF_MS_NS;
         return false;
@@ -464,9 +465,9 @@ void hf_past_turn(hf_worker *w, bool claimed)
         let_go_if_empty(q);
     }
     p->due = false;
-    for (size_t i = 0; i < w->n_sites; i++)
-        if (!is_asked(w, w->sites[i]) && send_next(w, w->sites[i], false))
-            hf_client_flush(w->sites[i]->client); /* before the claims of the next turn */
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        if (!is_asked(w, site) && send_next(w, site, false))
+            hf_client_flush(site->base.client); /* before the claims of the next turn */
     for (size_t i = 0; i < HF_SLOTS_MAX; i++) {
         uint64_t look = next_look(&p->queues[i], now);
         next = look < next ? look : next;
@@ -489,8 +490,8 @@ size_t hf_past_goodbye(hf_worker *w, hf_answer_cb cb, void *arg)
             close_open(w, &p->queues[i]);
     p->goodbye = cb;
     p->goodbye_arg = arg;
-    for (size_t i = 0; i < w->n_sites; i++)
-        n += is_asked(w, w->sites[i]) || send_next(w, w->sites[i], true) ? 1 : 0;
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        n += is_asked(w, site) || send_next(w, site, true) ? 1 : 0;
     return n;
 }
 

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "worker/handler.h"
 #include "worker/node/site.h"
+#include "worker/node/sites.h"
 #include "worker/plan.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
@@ -62,7 +63,7 @@ static hf_err send_limits(hf_served *served)
         return HF_OK;
     const hf_shard_limits limits = hf_shards_limits_of(served);
     hf_err err =
-        hf_op_file_limits(served->site->client, &served->queue, limits.max_running,
+        hf_op_file_limits(served->site->base.client, &served->queue, limits.max_running,
                           limits.rate_limit, limits.rate_per_ms, on_limits, served);
     served->requests += err == HF_OK ? 1 : 0;
     return err;
@@ -76,7 +77,7 @@ static hf_err send_name(hf_served *served)
     if (served != served->whole->members)
         return HF_OK;
     if (hf_site_ready(registry))
-        err = hf_op_register(registry->client, &served->queue, on_named, served);
+        err = hf_op_register(registry->base.client, &served->queue, on_named, served);
     served->requests += err == HF_OK ? 1 : 0;
     return err;
 }
@@ -114,7 +115,7 @@ static hf_err send_present(hf_served *served)
     hf_err err = hf_buf_err(&said);
     if (err == HF_OK)
         err =
-            hf_op_present(served->site->client, &served->queue, w->id,
+            hf_op_present(served->site->base.client, &served->queue, w->id,
                           w->opts.lease_ms + HF_ALIVE_MS, said.data, on_present, served);
     hf_buf_done(&said);
     served->requests += err == HF_OK ? 1 : 0;
@@ -175,9 +176,10 @@ static hf_err send_deaths(hf_served *served)
     if (hf_queue_is_divided(served))
         return HF_OK;
     char *text = text_of(served);
-    hf_err err = text == NULL ? HF_NOMEM
-                              : hf_op_file_on_dead(served->site->client, &served->queue,
-                                                   text, on_deaths, served);
+    hf_err err = text == NULL
+                     ? HF_NOMEM
+                     : hf_op_file_on_dead(served->site->base.client, &served->queue, text,
+                                          on_deaths, served);
     free(text);
     served->requests += err == HF_OK ? 1 : 0;
     return err;
@@ -220,7 +222,7 @@ static void send_left(hf_served *served)
 {
     const hf_worker *w = served->worker;
     if (hf_site_ready(served->site) &&
-        hf_op_present(served->site->client, &served->queue, w->id,
+        hf_op_present(served->site->base.client, &served->queue, w->id,
                       w->opts.lease_ms + HF_ALIVE_MS, " ", on_left, served) == HF_OK)
         served->requests++;
 }
@@ -242,7 +244,7 @@ size_t hf_register_goodbye(hf_worker *w, hf_answer_cb cb, void *arg)
     for (size_t i = 0; i < hf_queues_count(w); i++) {
         const hf_served *served = hf_queues_at(w, i);
         if (hf_site_ready(served->site) &&
-            hf_op_present(served->site->client, &served->queue, w->id, 0, NULL, cb,
+            hf_op_present(served->site->base.client, &served->queue, w->id, 0, NULL, cb,
                           arg) == HF_OK)
             sent++;
     }
@@ -269,7 +271,7 @@ bool hf_register_same_deaths(const hf_worker *w, const hf_plan *plan)
 
 void hf_register_turn(hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_sites; i++)
-        if (w->sites[i]->register_due)
-            hf_register_site(w->sites[i]);
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        if (site->register_due)
+            hf_register_site(site);
 }

@@ -16,6 +16,7 @@
 #include "base/detail.h"
 #include "base/text.h"
 #include "worker/handler.h"
+#include "worker/node/sites.h"
 #include "worker/offered.h"
 #include "worker/past.h"
 #include "worker/plan.h"
@@ -541,8 +542,8 @@ static bool apply(hf_worker *w, hf_plan *plan)
         {.key = "needs_restart", .number = (int64_t)changed.fixed},
         {.key = "pools", .number = (int64_t)w->n_pools}};
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
-    for (size_t i = 0; i < w->n_sites; i++)
-        hf_register_site(w->sites[i]);
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        hf_register_site(site);
     hf_register_left(w);
     hf_past_reloaded(w);
     w->heartbeat_due = true;

@@ -26,16 +26,16 @@ static void report_moved(const hf_served *served)
 {
     hf_log_field fields[3];
     size_t n = hf_queue_fields(served, fields);
-    fields[n++] = (hf_log_field){.key = "to", .text = served->site->redis->place};
+    fields[n++] = (hf_log_field){.key = "to", .text = served->site->base.redis->place};
     hf_report(served->worker, HF_LOG_INFO, "another node serves a queue", fields, n);
 }
 
 static void route_queue(hf_served *served)
 {
-    const hf_site *nowhere = served->worker->nowhere;
+    const hf_node *nowhere = served->worker->nodes.away;
     hf_site *site = hf_sites_find(served->worker, served->key_slot);
-    bool moved = served->site != nowhere;
-    if (site == nowhere || site == served->site)
+    bool moved = &served->site->base != nowhere;
+    if (&site->base == nowhere || site == served->site)
         return;
     hf_queue_move(served, site);
     if (moved)
@@ -47,7 +47,7 @@ static void route_registry(hf_worker *w)
     char prefix[HF_KEY_SIZE];
     hf_key_registry(prefix, w->ns);
     hf_site *site = hf_sites_find(w, hf_slot(prefix, strlen(prefix)));
-    if (site == w->nowhere || site == w->registry)
+    if (&site->base == w->nodes.away || site == w->registry)
         return;
     w->registry = site;
     w->heartbeat_due = true;
@@ -63,7 +63,7 @@ static void route_all(hf_worker *w)
 
 void hf_routes_turn(hf_worker *w)
 {
-    if (hf_cluster_is_plain(w->cluster))
+    if (hf_cluster_is_plain(w->nodes.cluster))
         return;
     if (w->reroute) {
         w->reroute = false;

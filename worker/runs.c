@@ -131,7 +131,7 @@ static hf_run_end end_of(const hf_run *run)
 /* False: there is no room for it. */
 static bool add(told_queue *q, hf_run *run, uint64_t now_ns, hf_run_end end)
 {
-    const int64_t now_ms = hf_server_now(run->served->site->redis);
+    const int64_t now_ms = hf_server_now(run->served->site->base.redis);
     const uint64_t ago_ns = now_ns - hf_run_begun_ns(run);
     hf_reported_run told = {.run = run->record.attempts + run->crashes + 1,
                             .start_ms = now_ms - (int64_t)(ago_ns / HF_MS_NS),
@@ -239,7 +239,7 @@ static bool ask(told_queue *q)
     hf_site *site = q->served->site;
     const hf_bytes entry = {q->sent.data, q->sent.len};
     if (q->sent.len == 0 || !hf_site_can_ask(site) ||
-        hf_op_runs(site->client, &q->served->queue, entry, on_answer, q) != HF_OK)
+        hf_op_runs(site->base.client, &q->served->queue, entry, on_answer, q) != HF_OK)
         return false;
     q->asked = site;
     return true;
@@ -252,7 +252,7 @@ static bool send_queue(const hf_worker *w, told_queue *q)
     if (!has_something(q) || q->asked != NULL || !hf_site_can_ask(q->served->site))
         return false;
     memcpy(head.worker, w->id, sizeof w->id);
-    head.at_ms = hf_server_now(q->served->site->redis);
+    head.at_ms = hf_server_now(q->served->site->base.redis);
     hf_buf_clear(&q->sent);
     hf_ran_write_head(&q->sent, &head);
     if (q->n > 0)

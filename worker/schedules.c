@@ -366,7 +366,8 @@ static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const cha
     if (hf_schedule_read(&def, (hf_bytes){schedule->value.data, len}) != HF_OK ||
         !get_zone(w, def.tz, &def.ticks.zone))
         return HF_OK; /* it was checked: its zone has gone since, and that is logged */
-    if (!hf_ticks_next(&def.ticks, hf_server_now(served->site->redis), &args.next_ms))
+    if (!hf_ticks_next(&def.ticks, hf_server_now(served->site->base.redis),
+                       &args.next_ms))
         args.next_ms = 0;
     put_call *call = malloc(sizeof *call);
     if (call == NULL)
@@ -374,7 +375,7 @@ static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const cha
     call->served = served;
     snprintf(call->id, sizeof call->id, "%s", schedule->id);
     hf_err err =
-        hf_op_cron_put(served->site->client, &served->queue, &args, on_put, call);
+        hf_op_cron_put(served->site->base.client, &served->queue, &args, on_put, call);
     served->requests += err == HF_OK ? 1 : 0;
     served->registration.puts += err == HF_OK ? 1 : 0;
     if (err != HF_OK)
@@ -400,7 +401,7 @@ hf_err hf_schedules_register(hf_served *served)
 {
     if (named(served->worker->schedules) == 0)
         return HF_OK;
-    if (hf_server_now(served->site->redis) == 0)
+    if (hf_server_now(served->site->base.redis) == 0)
         return HF_CONN; /* its time is not known yet: after the next check */
     hf_err err = put_all(served, served->registration.schedules_put ? "keep" : "start");
     served->registration.schedules_put = err == HF_OK;
@@ -554,7 +555,8 @@ static void send_ticks(hf_served *served)
                                     .claims = will_claim(served),
                                     .ticks = r->ticks,
                                     .n = r->n};
-    if (hf_op_cron_tick(site->client, &served->queue, &args, on_ticked, served) != HF_OK)
+    if (hf_op_cron_tick(site->base.client, &served->queue, &args, on_ticked, served) !=
+        HF_OK)
         return;
     served->requests++;
     served->registration.reckoning = true;
@@ -598,7 +600,7 @@ static void ask_due(hf_served *served)
     hf_site *site = served->site;
     served->registration.reckon_again = served->registration.reckoning;
     if (served->registration.reckoning || site == NULL || !hf_site_can_ask(site) ||
-        hf_op_cron_due(site->client, &served->queue, served->worker->id, on_due,
+        hf_op_cron_due(site->base.client, &served->queue, served->worker->id, on_due,
                        served) != HF_OK)
         return;
     served->requests++;

@@ -29,8 +29,7 @@ enum {
     HF_NOT_AFTER_MS = 1000, /* a request is not executed later than that */
     HF_ALIVE_MS = 15000,    /* a worker counts as alive this long after its lease */
     HF_REMIND_MS = 60000,   /* of an error that lasts */
-    HF_HOST_SIZE = 41,      /* of its name in ids; cut */
-    HF_SITES_MAX = HF_SLOTS_MAX + 1 /* of the queues, and of the registry */
+    HF_HOST_SIZE = 41       /* of its name in ids; cut */
 };
 
 typedef struct hf_run_list {
@@ -93,14 +92,10 @@ struct hf_worker {
 
     /* while it runs */
     uv_loop_t loop;
-    hf_nodes nodes;      /* each begins an hf_site; the second thread is the watchdog's */
-    hf_cluster *cluster; /* that of the nodes; a plain URL is one as well */
-    hf_site *sites[HF_SITES_MAX]; /* the nodes that are not being left */
-    size_t n_sites;
+    hf_nodes nodes;    /* each begins an hf_site; the second thread is the watchdog's */
+    hf_site *registry; /* of heartbeats and the names of queues; one of those */
     const hf_site_hooks *hooks; /* what the sites tell the other parts */
-    hf_site *nowhere;           /* of queues that no known node serves; never connected */
-    hf_site *registry; /* of heartbeats and the names of queues; one of those above */
-    bool reroute;      /* queues may have other sites by now */
+    bool reroute;               /* queues may have other sites by now */
     hf_watchdog *watchdog;
     uv_async_t async;       /* handlers returned, notes, stop and quiet */
     uv_check_t turn;        /* after input: verdicts and claims go out */

@@ -82,7 +82,7 @@ static int up(void **state)
     check_at_ns = 0;
     w.opts.lease_ms = 10000;
     const hf_server_opts opts = {HF_SERVER_OPTS_INIT, .request_timeout_ms = 5000};
-    assert_int_equal(hf_server_open(&site.redis, &opts, NULL), HF_OK);
+    assert_int_equal(hf_server_open(&site.base.redis, &opts, NULL), HF_OK);
     boot_ns = UINT64_C(5000000) * MS + 123456;
     redis_minus_boot_ns = INT64_C(1700000000000) * MS + 654321;
     verified = 0;
@@ -93,7 +93,7 @@ static int up(void **state)
 static int down(void **state)
 {
     (void)state;
-    hf_server_close(site.redis);
+    hf_server_close(site.base.redis);
     hf_counters_free(w.counters);
     return 0;
 }
@@ -101,11 +101,11 @@ static int down(void **state)
 static void before_the_first_answer_it_is_not_known(void **state)
 {
     (void)state;
-    assert_int_equal(hf_server_now(site.redis), 0);
+    assert_int_equal(hf_server_now(site.base.redis), 0);
     assert_int_equal(hf_site_not_after(&site), 0);
     ask(MS, MS);
-    assert_true(hf_server_now(site.redis) > 0);
-    assert_int_equal(hf_site_not_after(&site), hf_server_now(site.redis) + 1000);
+    assert_true(hf_server_now(site.base.redis) > 0);
+    assert_int_equal(hf_site_not_after(&site), hf_server_now(site.base.redis) + 1000);
     assert_int_equal(verified, 0);
 }
 
@@ -121,7 +121,7 @@ static void it_is_never_ahead_and_not_far_behind(void **state)
         uint64_t pause = hf_rng_next(&rng) % (10 * MS);
         boot_ns += pause;
         redis_minus_boot_ns -= (int64_t)pause / 2000;
-        int64_t behind_ms = redis_us() / 1000 - hf_server_now(site.redis);
+        int64_t behind_ms = redis_us() / 1000 - hf_server_now(site.base.redis);
         assert_true(behind_ms >= 0);
         if (i > 100)
             assert_true(behind_ms <= 3);
@@ -134,7 +134,7 @@ static void an_answer_that_took_long_does_not_set_it_back(void **state)
     (void)state;
     ask(50 * US, 50 * US);
     ask(50 * US, UINT64_C(800) * MS);
-    assert_true(redis_us() / 1000 - hf_server_now(site.redis) <= 3);
+    assert_true(redis_us() / 1000 - hf_server_now(site.base.redis) <= 3);
 }
 
 static void a_slow_answer_is_no_jump(void **state)
@@ -157,7 +157,7 @@ static void a_jump_is_told_and_everything_verified(void **state)
         ask(MS, MS);
         assert_int_equal(verified, i + 1);
         assert_true(llabs(jumped_by - jumps_ms[i]) <= 5);
-        assert_true(llabs(redis_us() / 1000 - hf_server_now(site.redis)) <= 3);
+        assert_true(llabs(redis_us() / 1000 - hf_server_now(site.base.redis)) <= 3);
     }
 }
 
@@ -181,7 +181,7 @@ static void a_clock_that_was_set_by_little_is_not_told(void **state)
     for (int i = 0; i < 20; i++) {
         redis_minus_boot_ns += (i % 2 == 0 ? 900 : -900) * MS;
         ask(MS, MS);
-        assert_true(llabs(redis_us() / 1000 - hf_server_now(site.redis)) <= 3);
+        assert_true(llabs(redis_us() / 1000 - hf_server_now(site.base.redis)) <= 3);
     }
     assert_int_equal(verified, 0);
 }

@@ -283,6 +283,7 @@ NOTHING(hf_threads_running, hf_threads *threads, void (*fn)(hf_run *, void *), v
 NOTHING(hf_client_flush, hf_client *client)
 NOTHING(hf_watchdog_verify, hf_watchdog *watchdog)
 NOTHING(hf_site_pause, hf_site *at, hf_err err)
+NOTHING(hf_sites_register, hf_worker *worker)
 NOTHING(hf_leader_expect, hf_worker *worker)
 NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
 NOTHING(hf_site_refused, hf_site *at, hf_err err, const char *detail)
@@ -564,10 +565,10 @@ static int up(void **state)
     assert_int_equal(hf_counters_new(&w.counters), HF_OK);
     memset(&queues, 0, sizeof queues);
     w.queues = &queues;
-    site = (hf_site){.worker = &w, .redis = &redis};
+    site = (hf_site){.worker = &w, .base.redis = &redis};
     elsewhere = site;
-    w.sites[w.n_sites++] = &site;
-    w.sites[w.n_sites++] = &elsewhere;
+    site.base.next = &elsewhere.base;
+    w.nodes.first = &site.base;
     bundle = (hf_bundle){.site = &site};
     queues.bundles = &bundle;
     queues.n_bundles = 1;

@@ -283,11 +283,12 @@ static int up(void **state)
 {
     (void)state;
     memset(&w, 0, sizeof w);
-    first = second = (hf_site){.worker = &w, .redis = &redis};
+    first = second = (hf_site){.worker = &w, .base.redis = &redis};
     served = (hf_served){.worker = &w, .site = &first, .whole = &served.own};
     served.own = (hf_whole){.members = &served, .n_members = 1};
     w.phase = HF_SERVING;
-    w.registry = w.sites[w.n_sites++] = &first;
+    w.registry = &first;
+    w.nodes.first = &first.base;
     pthread_mutex_init(&w.note_lock, NULL);
     corrected_by = NULL;
     clock_of = unserved = NULL;

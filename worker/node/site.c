@@ -17,12 +17,12 @@
 
 bool hf_site_ready(const hf_site *site)
 {
-    return site->client != NULL && hf_client_ready(site->client);
+    return site->base.client != NULL && hf_client_ready(site->base.client);
 }
 
 bool hf_site_can_ask(const hf_site *site)
 {
-    return hf_site_ready(site) && site->redis->pause_until_ns == 0;
+    return hf_site_ready(site) && site->base.redis->pause_until_ns == 0;
 }
 
 bool hf_site_watched(const hf_site *site)
@@ -34,7 +34,7 @@ bool hf_site_watched(const hf_site *site)
 
 bool hf_site_serves(const hf_site *site)
 {
-    return site->worker->serving && hf_server_now(site->redis) != 0 &&
+    return site->worker->serving && hf_server_now(site->base.redis) != 0 &&
            hf_site_watched(site);
 }
 
@@ -43,13 +43,13 @@ bool hf_site_serves(const hf_site *site)
 static void on_pause_over(uv_timer_t *timer)
 {
     hf_site *site = timer->data;
-    site->redis->pause_until_ns = 0;
+    site->base.redis->pause_until_ns = 0;
     site->worker->turn_due = true;
 }
 
 void hf_site_pause(hf_site *site, hf_err err)
 {
-    hf_server *redis = site->redis;
+    hf_server *redis = site->base.redis;
     hf_worker *w = site->worker;
     if (w->phase == HF_ENDED || redis->pause_until_ns != 0)
         return;
@@ -63,7 +63,8 @@ void hf_site_pause(hf_site *site, hf_err err)
 void hf_site_refused(hf_site *site, hf_err err, const char *detail)
 {
     hf_worker *w = site->worker;
-    bool first = hf_cluster_is_plain(w->cluster) && hf_server_now(site->redis) == 0;
+    bool first =
+        hf_cluster_is_plain(w->nodes.cluster) && hf_server_now(site->base.redis) == 0;
     if (err == HF_AUTH && w->phase == HF_SERVING && first) {
         w->hooks->on_unusable(w, err, detail);
         return;
@@ -87,7 +88,7 @@ bool hf_site_unserved(hf_site *site, hf_err err, const char *detail)
         return false;
     if (w->phase == HF_ENDED)
         return true;
-    (void)hf_cluster_refused(w->cluster, site->redis, err, detail);
+    (void)hf_cluster_refused(w->nodes.cluster, site->base.redis, err, detail);
     w->reroute = true;
     return true;
 }
@@ -107,7 +108,7 @@ static bool is_worth_logging(const hf_worker *w, int64_t step_ms)
 
 bool hf_site_clock_sample(hf_site *site, int64_t now_ms, uint64_t sent_ns)
 {
-    int64_t step_ms = hf_server_sample(site->redis, now_ms, sent_ns);
+    int64_t step_ms = hf_server_sample(site->base.redis, now_ms, sent_ns);
     if (!is_worth_logging(site->worker, step_ms))
         return false;
     atomic_store(&site->stepped_ms, step_ms);
@@ -138,14 +139,14 @@ void hf_site_clock_read(hf_site *site, int64_t now_ms, uint64_t sent_ns)
 
 int64_t hf_site_not_after(const hf_site *site)
 {
-    uint32_t room = site->redis->request_timeout_ms;
-    int64_t now = hf_server_now(site->redis);
+    uint32_t room = site->base.redis->request_timeout_ms;
+    int64_t now = hf_server_now(site->base.redis);
     return now == 0 ? 0 : now + (room < HF_NOT_AFTER_MS ? room : HF_NOT_AFTER_MS);
 }
 
 bool hf_site_time_has_come(const hf_site *site, int64_t at_ms)
 {
-    return hf_server_when(site->redis, at_ms) <= hf_boot_ns();
+    return hf_server_when(site->base.redis, at_ms) <= hf_boot_ns();
 }
 
 /* ---- its replicas ---- */
@@ -194,7 +195,7 @@ void hf_site_report_lacks(hf_site *site)
         {HF_LACKS_UNBLOCK, "CLIENT UNBLOCK",
          "no wait for jobs is ended early: each lasts half a second at most"},
     };
-    unsigned lacks = atomic_load(&site->redis->lacks);
+    unsigned lacks = atomic_load(&site->base.redis->lacks);
     for (size_t i = 0; i < HF_COUNT(all); i++) {
         const hf_log_field fields[] = {{.key = "command", .text = all[i].command},
                                        {.key = "without", .text = all[i].without}};
@@ -210,7 +211,7 @@ void hf_site_report_lacks(hf_site *site)
 /* HF_OK, or why this Redis cannot be used. */
 static hf_err fit(const hf_site *site, char detail[HF_DETAIL_SIZE])
 {
-    const hf_server_info *info = hf_client_server(site->client);
+    const hf_server_info *info = hf_client_server(site->base.client);
     if (info->policy[0] != '\0' && strcmp(info->policy, "noeviction") != 0) {
         snprintf(detail, HF_DETAIL_SIZE,
                  "expected maxmemory-policy noeviction, found %s: locks would be evicted "
@@ -224,15 +225,15 @@ static hf_err fit(const hf_site *site, char detail[HF_DETAIL_SIZE])
 void hf_site_note_life(hf_site *site)
 {
     hf_worker *w = site->worker;
-    const hf_server_info *info = hf_client_server(site->client);
-    uint64_t life = hf_client_life(site->client), before = site->life;
+    const hf_server_info *info = hf_client_server(site->base.client);
+    uint64_t life = hf_client_life(site->base.client), before = site->life;
     bool told = info->run_id[0] != '\0'; /* INFO is permitted */
     site->life = life;
     if (before == 0 && told && !info->aof && !info->rdb)
         hf_report_text(w, HF_LOG_WARN,
                        "Redis has no append-only file, and has saved no snapshot yet",
                        NULL, NULL);
-    if (before == 0 || (life == before && hf_client_was_idle(site->client)))
+    if (before == 0 || (life == before && hf_client_was_idle(site->base.client)))
         return;
     hf_site_count_no_crash(site);
     if (life != before) {
@@ -243,7 +244,8 @@ void hf_site_note_life(hf_site *site)
         hf_watchdog_verify(w->watchdog);
     }
     hf_report_text(w, HF_LOG_INFO, "Redis is back",
-                   hf_cluster_is_plain(w->cluster) ? NULL : "node", site->redis->place);
+                   hf_cluster_is_plain(w->nodes.cluster) ? NULL : "node",
+                   site->base.redis->place);
 }
 
 void hf_site_on_event(hf_node *base, hf_err err, const char *detail)
@@ -256,7 +258,7 @@ void hf_site_on_event(hf_node *base, hf_err err, const char *detail)
         return;
     if (err != HF_OK) {
         w->hooks->on_other_data(site);
-        bool replica = err == HF_READONLY && hf_cluster_is_plain(w->cluster);
+        bool replica = err == HF_READONLY && hf_cluster_is_plain(w->nodes.cluster);
         if (w->phase == HF_STARTING && (hf_client_is_refused(client) || replica)) {
             w->hooks->on_unusable(w, err, detail);
         } else if (w->phase != HF_STARTING && !hf_client_was_idle(client)) {

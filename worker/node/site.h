@@ -9,11 +9,8 @@
 #include "worker/worker.h"
 
 struct hf_site {
-    hf_node base;
+    hf_node base; /* its client is for claims, verdicts and checks */
     hf_worker *worker;
-    hf_server *redis;  /* that of base */
-    hf_client *client; /* that of base, for claims, verdicts and checks; NULL: it is being
-                          left */
     uv_timer_t pause_timer;
     _Atomic uint64_t unwatched_ns; /* since then the watchdog has no connection to it; 0:
                                       it has one, or has not tried yet. Written by the

@@ -18,18 +18,13 @@ static hf_err on_open(hf_node *base)
 {
     hf_site *site = site_of(base);
     hf_worker *w = base->nodes->opts.owner;
-    if (w->n_sites == HF_SITES_MAX)
-        return HF_FULL;
     hf_err err = w->opts.wait_replicas > 0 ? hf_node_replicas(base) : HF_OK;
     if (err != HF_OK)
         return err;
     site->worker = w;
-    site->redis = base->redis;
-    site->client = base->client;
     uv_timer_init(&w->loop, &site->pause_timer);
     site->pause_timer.data = site;
     base->open++;
-    w->sites[w->n_sites++] = site;
     return HF_OK;
 }
 
@@ -41,14 +36,7 @@ static void on_timer_closed(uv_handle_t *timer)
 
 static void on_leave(hf_node *base)
 {
-    hf_site *site = site_of(base);
-    hf_worker *w = site->worker;
-    size_t i = 0;
-    while (w->sites[i] != site)
-        i++;
-    w->sites[i] = w->sites[--w->n_sites];
-    site->client = NULL;
-    uv_close((uv_handle_t *)&site->pause_timer, on_timer_closed);
+    uv_close((uv_handle_t *)&site_of(base)->pause_timer, on_timer_closed);
 }
 
 /* The table has changed, or why the nodes do not tell it. At the start a reason that
@@ -57,7 +45,7 @@ static void on_change(void *owner)
 {
     hf_worker *w = owner;
     char why[HF_DETAIL_SIZE];
-    hf_err err = hf_cluster_status(w->cluster, why);
+    hf_err err = hf_cluster_status(w->nodes.cluster, why);
     if (w->phase == HF_STARTING && hf_err_is(err, HF_ERR_LASTS)) {
         w->hooks->on_unusable(w, err, why);
         return;
@@ -109,10 +97,16 @@ hf_site *hf_sites_find(hf_worker *w, unsigned key_slot)
     return site_of(hf_nodes_find(&w->nodes, key_slot));
 }
 
+void hf_sites_register(hf_worker *w)
+{
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        site->register_due = true;
+}
+
 bool hf_sites_ready(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_sites; i++)
-        if (hf_site_ready(w->sites[i]))
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
+        if (hf_site_ready(site))
             return true;
     return false;
 }
@@ -127,8 +121,6 @@ static hf_err make_nowhere(hf_worker *w)
     if (err != HF_OK)
         return err;
     site->worker = w;
-    site->redis = site->base.redis;
-    w->nowhere = site;
     return HF_OK;
 }
 
@@ -139,8 +131,7 @@ hf_err hf_sites_open(hf_worker *w)
     hf_err err = hf_nodes_open(&w->nodes, &w->server, &opts, w->detail);
     if (err != HF_OK)
         return err;
-    w->cluster = w->nodes.cluster;
-    if (!hf_cluster_is_plain(w->cluster))
+    if (!hf_cluster_is_plain(w->nodes.cluster))
         err = make_nowhere(w);
     if (err == HF_OK)
         err = hf_nodes_start(&w->nodes, &w->loop, w->detail);

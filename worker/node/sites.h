@@ -8,6 +8,7 @@
 #ifndef HF_WORKER_NODE_SITES_H
 #define HF_WORKER_NODE_SITES_H
 
+#include "base/base.h"
 #include "worker/node/site.h"
 
 /* Begins to connect, when the loop runs. */
@@ -17,6 +18,13 @@ void hf_sites_free(hf_worker *w);  /* the watchdog has ended */
 
 /* Of a queue whose keys are in this slot; or the site that is nowhere. */
 hf_site *hf_sites_find(hf_worker *w, unsigned key_slot);
+/* The first one after NULL, and NULL after the last one. */
+static inline hf_site *hf_sites_next(const hf_worker *w, const hf_site *site)
+{
+    hf_node *next = site == NULL ? w->nodes.first : site->base.next;
+    return next == NULL ? NULL : HF_CONTAINER(next, hf_site, base);
+}
+void hf_sites_register(hf_worker *w);    /* the queues at all of them */
 bool hf_sites_ready(const hf_worker *w); /* any of them is connected */
 
 #endif

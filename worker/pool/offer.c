@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/detail.h"
+#include "worker/node/sites.h"
 #include "worker/queues/queues.h"
 #include "worker/report.h"
 
@@ -97,8 +98,7 @@ static void put(hf_worker *w, const struct hf_supervisor *pool, hf_handler *cons
     pthread_mutex_unlock(&w->plan_lock);
     for (size_t i = 0; i < hf_queues_count(w); i++)
         hf_queues_at(w, i)->registration.done = false;
-    for (size_t i = 0; i < w->n_sites; i++)
-        w->sites[i]->register_due = true;
+    hf_sites_register(w);
     w->offered_due = w->heartbeat_due = w->turn_due = true;
 }
 

@@ -115,7 +115,7 @@ bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *
 {
     if (hf_site_unserved(site, err, detail))
         return is_unserved(served, site, err, detail);
-    if (!hf_err_is(err, HF_ERR_OF_QUEUE) || hf_server_now(site->redis) == 0) {
+    if (!hf_err_is(err, HF_ERR_OF_QUEUE) || hf_server_now(site->base.redis) == 0) {
         hf_site_refused(site, err, detail);
         return false;
     }
@@ -142,7 +142,7 @@ static void note_answer(hf_served *served)
     hf_site *asked = served->claim.site;
     HF_ASSERT(asked != NULL && served->bundle != NULL);
     asked->refused = served->backoff.refused = HF_OK;
-    hf_server_accepted(asked->redis);
+    hf_server_accepted(asked->base.redis);
     served->backoff.ms = 0;
     served->backoff.of_nodes.refusals = 0;
     if (served->bundle->blocked && !hf_queue_is(served, HF_Q_GONE) &&
@@ -357,7 +357,7 @@ static void place(hf_served *served)
 {
     const hf_worker *w = served->worker;
     hf_queues *k = w->queues;
-    bool plain = hf_cluster_is_plain(w->cluster);
+    bool plain = hf_cluster_is_plain(w->nodes.cluster);
     hf_site *site = hf_sites_find(served->worker, served->key_slot);
     served->site = site;
     served->bundle = &k->bundles[plain ? 0 : served->slot];
@@ -387,7 +387,7 @@ hf_served *hf_queues_take_slot(hf_worker *w, const hf_queue *queue)
 hf_err hf_queues_place(hf_worker *w)
 {
     hf_queues *k = w->queues;
-    k->n_bundles = hf_cluster_is_plain(w->cluster) ? 1 : HF_SLOTS_MAX;
+    k->n_bundles = hf_cluster_is_plain(w->nodes.cluster) ? 1 : HF_SLOTS_MAX;
     k->bundles = calloc(k->n_bundles, sizeof *k->bundles);
     if (k->bundles == NULL)
         return HF_NOMEM;

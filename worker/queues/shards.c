@@ -17,6 +17,7 @@
 #include "base/detail.h"
 #include "queue/shards.h"
 #include "worker/node/site.h"
+#include "worker/node/sites.h"
 #include "worker/plan.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
@@ -144,8 +145,7 @@ static void serve(hf_whole *whole, const hf_shards *shards)
     hf_report(w, HF_LOG_INFO, "a queue is divided into shards", fields, HF_COUNT(fields));
     hf_queues_order(w, w->queues->wholes, w->queues->n_wholes);
     hf_queues_changed(w, some_left);
-    for (size_t i = 0; i < w->n_sites; i++)
-        w->sites[i]->register_due = true;
+    hf_sites_register(w);
     w->turn_due = true;
 }
 
@@ -213,7 +213,7 @@ hf_err hf_shards_divide(hf_served *served)
     hf_err err =
         hf_shards_make(&wanted, hf_queue_whole_name(whole), whole->limits.shards);
     if (err == HF_OK)
-        err = hf_op_shards(served->site->client, &served->queue, 0, &wanted, on_divided,
-                           served);
+        err = hf_op_shards(served->site->base.client, &served->queue, 0, &wanted,
+                           on_divided, served);
     return err;
 }

@@ -150,7 +150,7 @@ void hf_trace_end(const hf_run *run)
         return;
     uint64_t now = hf_boot_ns(), ended = run->ended_ns != 0 ? run->ended_ns : now;
     describe(run, &process);
-    hf_span_server_set(&server, &run->served->site->redis->url);
+    hf_span_server_set(&server, &run->served->site->base.redis->url);
     hf_span_server_put(&process, &server);
     hf_span settle = process;
     process.start_ns = hf_span_unix_ns(run->claimed_ns);

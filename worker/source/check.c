@@ -154,7 +154,7 @@ static void on_checked(const hf_answer *answer, void *arg)
         return;
     }
     site->refused = HF_OK;
-    hf_server_accepted(site->redis);
+    hf_server_accepted(site->base.redis);
     w->heard = true;
     hf_site_clock_read(site, checked.now_ms, answer->sent_ns);
     hf_register_site(site);
@@ -188,7 +188,7 @@ void hf_check_bundle(hf_bundle *b, bool give_back)
                           .give_back = b->give_back,
                           .asker = hf_readings_asker(w),
                           .shown = shown};
-    if (hf_op_check(b->site->client, queues, n, &args, on_checked, b) != HF_OK)
+    if (hf_op_check(b->site->base.client, queues, n, &args, on_checked, b) != HF_OK)
         return;
     note_checking(b, n);
     b->checking = true;

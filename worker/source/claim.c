@@ -33,6 +33,7 @@
 #include "holdfast/admin.h"
 #include "redis/err.h"
 #include "worker/node/site.h"
+#include "worker/node/sites.h"
 #include "worker/past.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
@@ -185,7 +186,7 @@ static void on_unclaimed(const hf_answer *answer, void *arg)
  * its sending as any request has; if it seems longer, Redis's clock was set back. */
 static uint32_t doubt_left_ms(const hf_served *served)
 {
-    int64_t left = served->claim.not_after - hf_server_now(served->site->redis) + 1;
+    int64_t left = served->claim.not_after - hf_server_now(served->site->base.redis) + 1;
     uint64_t until_ns = served->claim.lost_ns + (HF_NOT_AFTER_MS + 1) * HF_MS_NS;
     uint64_t boot_ns = hf_boot_ns();
     if (served->claim.not_after == 0 || left <= 0 || boot_ns >= until_ns)
@@ -206,7 +207,7 @@ void hf_claim_lost(hf_worker *w)
         served->claim.site = served->site;
         if (left > 0)
             hf_queue_back_off(served, left);
-        else if (hf_op_unclaim(served->site->client, &served->queue, w->id,
+        else if (hf_op_unclaim(served->site->base.client, &served->queue, w->id,
                                served->claim.number, on_unclaimed, served) == HF_OK)
             hf_queue_apply(served, HF_E_ASKED);
     }
@@ -240,7 +241,7 @@ static hf_queue_event event_of(const hf_claimed *claimed)
  * under way. Where the way is short, 16 workers get more done with smaller ones. */
 static bool is_far(const hf_served *served)
 {
-    return hf_server_trip_ns(served->site->redis) >= FAR_US * (uint64_t)1000;
+    return hf_server_trip_ns(served->site->base.redis) >= FAR_US * (uint64_t)1000;
 }
 
 static uint32_t batch_max(const hf_served *served)
@@ -256,7 +257,7 @@ static void claim_ahead(hf_served *served, const hf_claimed *claimed)
         return;
     w->arriving = claimed->n;
     hf_claim_pump(w);
-    hf_client_flush(served->site->client);
+    hf_client_flush(served->site->base.client);
     w->arriving = 0;
 }
 
@@ -319,7 +320,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .forgive = now < site->no_crash_until_ns || now < served->no_crash_until_ns,
     };
     served->claim.credit -= args.max;
-    hf_err err = hf_op_claim(site->client, &served->queue, &args, on_claimed, served);
+    hf_err err =
+        hf_op_claim(site->base.client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
         hf_queue_refund(served, args.max);
         if (err != HF_CONN)
@@ -338,7 +340,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         served->claim.alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
     if (args.due) {
         hf_client_flush(
-            site->client); /* a job waits for it; the rest of the turn can wait */
+            site->base.client); /* a job waits for it; the rest of the turn can wait */
         hf_runner_expect(w);
     }
 }
@@ -360,7 +362,7 @@ static bool may_be_claimed(const hf_served *served)
  * for its jobs any longer. */
 static bool is_late(const hf_served *served, uint64_t now)
 {
-    uint64_t trip_ns = hf_server_trip_ns(served->claim.site->redis);
+    uint64_t trip_ns = hf_server_trip_ns(served->claim.site->base.redis);
     return now > served->claim.sent_ns + LATE_MS * HF_MS_NS + 4 * trip_ns;
 }
 
@@ -459,7 +461,7 @@ static void peek(hf_bundle *b, uint64_t now)
         queues[n] = &served->queue;
         b->peeking_at[n++] = served;
     }
-    if (n == 0 || hf_op_peek(b->site->client, queues, n, on_peeked, b) != HF_OK)
+    if (n == 0 || hf_op_peek(b->site->base.client, queues, n, on_peeked, b) != HF_OK)
         return;
     b->n_peeking = n;
     b->peeked_ns = now;
@@ -554,8 +556,7 @@ static bool any_eager(const hf_worker *w)
 static bool find_claimable_sites(hf_worker *w)
 {
     bool any = false;
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_site *site = w->sites[i];
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;) {
         site->claimable =
             hf_site_serves(site) && hf_site_can_ask(site) && !site->register_due;
         any = any || site->claimable;

@@ -130,7 +130,7 @@ void hf_readings_send(hf_bundle *b)
     if (may && n == 0)
         return;
     if (!may ||
-        hf_op_read(b->site->client, queues, n, &asker, shown, on_read, b) != HF_OK) {
+        hf_op_read(b->site->base.client, queues, n, &asker, shown, on_read, b) != HF_OK) {
         b->read_at_ns = hf_boot_ns() + again_ms(b) * HF_MS_NS;
         return;
     }

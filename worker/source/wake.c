@@ -20,6 +20,7 @@
 #include "redis/blocking.h"
 #include "redis/err.h"
 #include "worker/node/site.h"
+#include "worker/node/sites.h"
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
@@ -98,9 +99,9 @@ void hf_wake_timers(hf_worker *w)
 {
     hf_wake *k = w->wake;
     uint64_t at_ns = backoff_over_ns(w), boot_ns = hf_boot_ns();
-    for (size_t i = 0; i < w->n_sites; i++) {
-        int64_t first = first_time(w->sites[i]);
-        uint64_t when_ns = first == 0 ? 0 : hf_server_when(w->sites[i]->redis, first);
+    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;) {
+        int64_t first = first_time(site);
+        uint64_t when_ns = first == 0 ? 0 : hf_server_when(site->base.redis, first);
         if (first != 0)
             at_ns = earlier(at_ns, when_ns < boot_ns ? boot_ns : when_ns);
     }
@@ -157,7 +158,7 @@ static size_t waiting_queues(const hf_bundle *b, const hf_queue *out[HF_SLOTS_MA
 
 static void report_woken(const hf_served *served, int64_t at_ms)
 {
-    int64_t now_ms = hf_server_now(served->site->redis);
+    int64_t now_ms = hf_server_now(served->site->base.redis);
     const hf_log_field fields[] = {
         {.key = "queue", .text = served->queue.name},
         {.key = "in_ms", .number = at_ms > now_ms ? at_ms - now_ms : 0}};
@@ -241,7 +242,7 @@ static void unblock(hf_bundle *b)
 {
     if (!b->blocked || b->blocking == NULL || !hf_site_ready(b->site))
         return;
-    if (!hf_blocking_end(b->blocking, b->site->client))
+    if (!hf_blocking_end(b->blocking, b->site->base.client))
         on_pause(b);
 }
 
@@ -255,7 +256,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         hf_site_report_lacks(b->site);
         w->turn_due = true;
     } else if (w->phase == HF_SERVING) {
-        hf_cluster_doubt(w->cluster);
+        hf_cluster_doubt(w->nodes.cluster);
         if (!b->wait_away && !hf_client_was_idle(client))
             hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
                            detail);
@@ -269,7 +270,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 
 static hf_err open_client(hf_bundle *b, char detail[HF_DETAIL_SIZE])
 {
-    return hf_blocking_open(&b->blocking, &b->site->worker->loop, b->site->redis,
+    return hf_blocking_open(&b->blocking, &b->site->worker->loop, b->site->base.redis,
                             on_client, on_pause, b, detail);
 }
 
@@ -334,7 +335,7 @@ static void pump(hf_bundle *b)
     size_t n = waiting_queues(b, queues);
     if (n == 0)
         return;
-    uint32_t ms = hf_blocking_ms(b->blocking, b->site->client, hf_check_ms(w));
+    uint32_t ms = hf_blocking_ms(b->blocking, b->site->base.client, hf_check_ms(w));
     if (hf_op_wait(b->blocking->client, queues, n, ms, on_woken, b) == HF_OK)
         b->blocked = b->waited = true;
 }
@@ -382,7 +383,7 @@ hf_err hf_wake_open(hf_worker *w)
 
 hf_err hf_wake_connect(hf_worker *w)
 {
-    if (!hf_cluster_is_plain(w->cluster))
+    if (!hf_cluster_is_plain(w->nodes.cluster))
         return HF_OK;
     return open_client(&w->queues->bundles[0], w->detail);
 }
