@@ -282,6 +282,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
     }
     if (c->response != NULL)
         return queue_answer(c);
+    if (c->target == NULL)
+        return MHD_NO; /* it was answered, without memory for the answer */
     c->suspended = true;
     MHD_suspend_connection(mhd);
     return MHD_YES;
@@ -403,7 +405,7 @@ void hf_conn_answer(hf_conn *c, const hf_http_answer *answer)
         answer->is_static || answer->len == 0 ? MHD_RESPMEM_PERSISTENT
                                               : MHD_RESPMEM_MUST_COPY);
     if (response == NULL) {
-        free(c->target); /* then on_access() ends the connection */
+        free(c->target); /* by this on_access() knows that it ends the connection */
         c->target = NULL;
         if (c->suspended)
             resume(c);
