@@ -90,7 +90,8 @@ static bool job_of(hf_query *ask, const char **queue, const char **id)
 {
     *queue = hf_ask_text(ask, "queue");
     *id = name_at(ask, 0, "a job's id");
-    if (*id != NULL && *queue != NULL && !hf_name_ok(*queue)) {
+    if (*id != NULL && hf_ask_has(ask, "queue") &&
+        (*queue == NULL || !hf_name_ok(*queue))) {
         (void)hf_ask_refuse(ask, 400, "invalid", "queue: expected a queue's name");
         return false;
     }
@@ -227,10 +228,12 @@ static hf_err give_holders(hf_query *ask, hf_reader *r, hf_err err, const char *
 hf_err hf_changes_lock_revoke(hf_query *ask, hf_reader *r)
 {
     size_t n = 0;
-    const char *name;
+    const char *name, *owner = hf_ask_text(ask, "owner");
     if (!lock_of(ask, r, &name))
         return HF_OK;
-    hf_err err = hf_lock_revoke(r->locks, name, hf_ask_text(ask, "owner"), &n, r->detail);
+    if (owner == NULL && hf_ask_has(ask, "owner"))
+        return hf_ask_refuse(ask, 400, "invalid", "owner: expected a text");
+    hf_err err = hf_lock_revoke(r->locks, name, owner, &n, r->detail);
     return give_holders(ask, r, err, name, n);
 }
 

@@ -278,10 +278,12 @@ hf_err hf_overview_queues(hf_query *ask, hf_reader *r)
     hf_err err = limit == 0 ? HF_OK : hf_overview_read(r);
     if (err != HF_OK || limit == 0)
         return err;
+    const bool by_name = sort != NULL && strcmp(sort, "name") == 0;
     if (!hf_target_number(&ask->target, "after", 0, INT32_MAX, 0, &after))
         return hf_ask_refuse(ask, 400, "invalid", "after: expected what `next` was");
-    listed *list = list_queues(r->overview, hf_ask_param(ask, "match"),
-                               sort == NULL || strcmp(sort, "name") != 0, &n);
+    if (sort != NULL && !by_name && strcmp(sort, "trouble") != 0)
+        return hf_ask_refuse(ask, 400, "invalid", "sort: expected trouble or name");
+    listed *list = list_queues(r->overview, hf_ask_param(ask, "match"), !by_name, &n);
     if (list == NULL)
         return HF_NOMEM;
     const size_t from = (size_t)after < n ? (size_t)after : n;

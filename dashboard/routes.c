@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/prometheus.h"
 #include "base/text.h"
+#include "cli/out.h"
 #include "dashboard/assets.h"
 #include "dashboard/changelog.h"
 #include "dashboard/events.h"
@@ -45,12 +46,13 @@ static void answer_text(hf_conn *conn, unsigned status, const char *text)
 
 static void refuse(hf_conn *conn, unsigned status, const char *code, const char *text)
 {
-    char body[HF_ROUTES_TEXT + 256];
-    (void)snprintf(body, sizeof body, "{\"error\":\"%s\",\"code\":\"%s\"}\n", text, code);
+    json_t *object = json_pack("{s:o, s:s}", "error", hf_out_text(text), "code", code);
+    char *body = hf_out_line(object);
     hf_http_answer answer = {.status = status,
                              .type = "application/json; charset=utf-8",
                              .body = body,
-                             .len = strlen(body)};
+                             .len = body == NULL ? 0 : strlen(body)};
+    json_decref(object);
     if (status == 401)
         answer.headers[0] = (hf_http_header){"WWW-Authenticate", "Bearer"};
     if (status == 429)
@@ -58,6 +60,7 @@ static void refuse(hf_conn *conn, unsigned status, const char *code, const char 
     if (status == 405)
         answer.headers[0] = (hf_http_header){"Allow", "GET, HEAD, POST"};
     hf_conn_answer(conn, &answer);
+    free(body);
 }
 
 static bool is_get(const hf_conn *conn)
@@ -238,6 +241,24 @@ static void submit(visit *v, const hf_route *route, json_t *body)
     refuse(v->conn, 503, "busy", "too many requests wait for Redis");
 }
 
+static bool is_readable(const visit *v, const hf_route *route, json_t *body)
+{
+    char said[HF_ROUTE_SAID];
+    if (hf_route_reads(route, &v->target, body, said))
+        return true;
+    refuse(v->conn, 400, "invalid", said);
+    return false;
+}
+
+/* Takes the body over. */
+static void submit_read(visit *v, const hf_route *route, json_t *body)
+{
+    if (is_readable(v, route, body))
+        submit(v, route, body);
+    else
+        json_decref(body);
+}
+
 /* Why a change is refused before anything is looked at; NULL: it is not. */
 static bool is_refused(const visit *v, const hf_route *route)
 {
@@ -269,7 +290,7 @@ static void on_change(visit *v, const hf_route *route)
                  ? json_object()
                  : json_loadb(body->data, body->len, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(object)) {
-        submit(v, route, object);
+        submit_read(v, route, object);
         return;
     }
     json_decref(object);
@@ -290,6 +311,8 @@ static void on_events(visit *v)
     const char *topics = hf_target_param(&v->target, "topics");
     if (!is_get(v->conn))
         refuse(v->conn, 405, "method", "this address takes GET");
+    else if (!is_readable(v, hf_route_events(), NULL))
+        return;
     else if (!hf_events_view(v->routes->events, v->conn,
                              topics == NULL ? "overview" : topics))
         refuse(v->conn, 503, "streams",
@@ -325,7 +348,7 @@ static void on_api(visit *v)
     else if (is_post(v->conn))
         on_change(v, route);
     else
-        submit(v, route, NULL);
+        submit_read(v, route, NULL);
 }
 
 /* ---- everything else ---- */

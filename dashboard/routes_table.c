@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/text.h"
 #include "dashboard/checkup.h"
 #include "dashboard/metrics.h"
 #include "dashboard/timeline.h"
@@ -14,54 +15,122 @@ enum { BELOW = 2 /* segments of "api/v1" */ };
 static const hf_route routes[] = {
     {.path = "about", .run = hf_api_other_about, .away_is_fine = true},
     {.path = "overview", .run = hf_overview_get, .away_is_fine = true},
-    {.path = "queues", .run = hf_overview_queues, .away_is_fine = true},
+    {.path = "queues",
+     .run = hf_overview_queues,
+     .params = "sort match limit after",
+     .away_is_fine = true},
     {.path = "queues/*", .run = hf_api_queue},
     {.path = "queues/*/why", .run = hf_api_queue_why},
-    {.path = "queues/*/history", .run = hf_api_queue_history},
-    {.path = "queues/*/jobs", .run = hf_api_queue_jobs},
-    {.path = "find", .run = hf_api_job_find},
-    {.path = "jobs/*", .run = hf_api_job},
-    {.path = "jobs/*/why", .run = hf_api_job_why},
-    {.path = "jobs/*/logs", .run = hf_api_job_logs},
-    {.path = "jobs/*/result", .run = hf_api_job_result},
-    {.path = "jobs/*/payload", .run = hf_api_job_payload},
-    {.path = "running", .run = hf_api_job_running},
-    {.path = "runs", .run = hf_timeline_get},
-    {.path = "dead/groups", .run = hf_api_dead_groups},
+    {.path = "queues/*/history", .run = hf_api_queue_history, .params = "since type"},
+    {.path = "queues/*/jobs",
+     .run = hf_api_queue_jobs,
+     .params = "state type error match limit after"},
+    {.path = "find", .run = hf_api_job_find, .params = "q"},
+    {.path = "jobs/*", .run = hf_api_job, .params = "queue"},
+    {.path = "jobs/*/why", .run = hf_api_job_why, .params = "queue"},
+    {.path = "jobs/*/logs", .run = hf_api_job_logs, .params = "queue fence from"},
+    {.path = "jobs/*/result", .run = hf_api_job_result, .params = "queue"},
+    {.path = "jobs/*/payload", .run = hf_api_job_payload, .params = "queue max"},
+    {.path = "running", .run = hf_api_job_running, .params = "queue"},
+    {.path = "runs", .run = hf_timeline_get, .params = "since_ms"},
+    {.path = "dead/groups", .run = hf_api_dead_groups, .params = "queue since"},
     {.path = "tasks", .run = hf_api_tasks, .away_is_fine = true},
     {.path = "tasks/*", .run = hf_api_tasks_one, .away_is_fine = true},
-    {.path = "schedules", .run = hf_api_other_schedules},
+    {.path = "schedules", .run = hf_api_other_schedules, .params = "hours"},
     {.path = "workers", .run = hf_overview_workers, .away_is_fine = true},
     {.path = "locks", .run = hf_api_other_locks},
-    {.path = "lock", .run = hf_api_other_lock},
-    {.path = "stats", .run = hf_api_stats},
+    {.path = "lock", .run = hf_api_other_lock, .params = "name"},
+    {.path = "stats", .run = hf_api_stats, .params = "queue type since"},
     {.path = "redis", .run = hf_api_redis},
     {.path = "doctor", .run = hf_checkup_get},
     {.post = true, .path = "doctor", .run = hf_checkup_look},
-    {true, "queues/*/pause", hf_changes_pause, "pause", false},
-    {true, "queues/*/resume", hf_changes_resume, "resume", false},
-    {true, "queues/*/limit", hf_changes_limit, "limit", false},
-    {true, "queues/*/purge", hf_changes_purge, "purge", false},
-    {true, "jobs/*/retry", hf_changes_job_retry, "retry", false},
-    {true, "jobs/*/cancel", hf_changes_job_cancel, "cancel", false},
-    {true, "jobs/*/edit", hf_changes_job_edit, "edit", false},
-    {true, "jobs/*/delete", hf_changes_job_delete, "delete", false},
-    {true, "dead/retry", hf_api_tasks_retry, "dead_retry", false},
-    {true, "dead/purge", hf_api_tasks_purge, "dead_purge", false},
-    {true, "tasks/*/stop", hf_api_tasks_stop, "task_stop", true},
-    {true, "schedules/*/*/run", hf_changes_schedule_run, "schedule_run", false},
-    {true, "schedules/*/*/pause", hf_changes_schedule_pause, "schedule_pause", false},
-    {true, "schedules/*/*/resume", hf_changes_schedule_resume, "schedule_resume", false},
-    {true, "lock/revoke", hf_changes_lock_revoke, "lock_revoke", false},
-    {true, "lock/release", hf_changes_lock_release, "lock_release", false},
+    {.post = true, .path = "queues/*/pause", .run = hf_changes_pause, .change = "pause"},
+    {.post = true,
+     .path = "queues/*/resume",
+     .run = hf_changes_resume,
+     .change = "resume"},
+    {.post = true,
+     .path = "queues/*/limit",
+     .run = hf_changes_limit,
+     .change = "limit",
+     .fields = "max_running rate"},
+    {.post = true,
+     .path = "queues/*/purge",
+     .run = hf_changes_purge,
+     .change = "purge",
+     .fields = "confirm"},
+    {.post = true,
+     .path = "jobs/*/retry",
+     .run = hf_changes_job_retry,
+     .change = "retry",
+     .fields = "queue"},
+    {.post = true,
+     .path = "jobs/*/cancel",
+     .run = hf_changes_job_cancel,
+     .change = "cancel",
+     .fields = "queue"},
+    {.post = true,
+     .path = "jobs/*/edit",
+     .run = hf_changes_job_edit,
+     .change = "edit",
+     .fields = "queue payload delay_ms at_ms priority"},
+    {.post = true,
+     .path = "jobs/*/delete",
+     .run = hf_changes_job_delete,
+     .change = "delete",
+     .fields = "queue"},
+    {.post = true,
+     .path = "dead/retry",
+     .run = hf_api_tasks_retry,
+     .change = "dead_retry",
+     .fields = "queue type key since_ms rate expect confirm"},
+    {.post = true,
+     .path = "dead/purge",
+     .run = hf_api_tasks_purge,
+     .change = "dead_purge",
+     .fields = "queue type key since_ms rate expect confirm"},
+    {.post = true,
+     .path = "tasks/*/stop",
+     .run = hf_api_tasks_stop,
+     .change = "task_stop",
+     .away_is_fine = true},
+    {.post = true,
+     .path = "schedules/*/*/run",
+     .run = hf_changes_schedule_run,
+     .change = "schedule_run"},
+    {.post = true,
+     .path = "schedules/*/*/pause",
+     .run = hf_changes_schedule_pause,
+     .change = "schedule_pause"},
+    {.post = true,
+     .path = "schedules/*/*/resume",
+     .run = hf_changes_schedule_resume,
+     .change = "schedule_resume"},
+    {.post = true,
+     .path = "lock/revoke",
+     .run = hf_changes_lock_revoke,
+     .change = "lock_revoke",
+     .fields = "name owner"},
+    {.post = true,
+     .path = "lock/release",
+     .run = hf_changes_lock_release,
+     .change = "lock_release",
+     .fields = "name fence confirm"},
 };
 
 static const hf_route metrics = {
     .path = "metrics", .run = hf_metrics_get, .away_is_fine = true};
 
+static const hf_route events = {.path = "events", .params = "topics"};
+
 const hf_route *hf_route_metrics(void)
 {
     return &metrics;
+}
+
+const hf_route *hf_route_events(void)
+{
+    return &events;
 }
 
 /* The next word of a path, and where the one behind it begins; NULL: it was the last. */
@@ -153,4 +222,68 @@ void hf_route_args(const hf_route *route, const hf_http_target *t,
             args[n++] = t->segments[i];
         word = next;
     }
+}
+
+/* ---- what a request says ---- */
+
+static bool is_among(const char *names, const char *name)
+{
+    const size_t len = strlen(name);
+    while (names != NULL && *names != '\0') {
+        const size_t n = strcspn(names, " ");
+        if (n == len && memcmp(names, name, n) == 0)
+            return true;
+        names += n + strspn(names + n, " ");
+    }
+    return false;
+}
+
+/* "queue, type or since" */
+static void list_names(const char *names, char *out, size_t size)
+{
+    size_t len = 0;
+    (void)snprintf(out, size, "none");
+    while (names != NULL && *names != '\0' && len < size) {
+        const size_t n = strcspn(names, " ");
+        const bool last = names[n] == '\0';
+        len += (size_t)snprintf(out + len, size - len, "%s%.*s",
+                                len == 0 ? ""
+                                : last   ? " or "
+                                         : ", ",
+                                (int)n, names);
+        names += n + (last ? 0 : 1);
+    }
+}
+
+static bool is_unknown(const char *kind, const char *name, const char *names,
+                       char said[HF_ROUTE_SAID])
+{
+    char list[HF_ROUTE_SAID / 2];
+    list_names(names, list, sizeof list);
+    (void)snprintf(said, HF_ROUTE_SAID, "unknown %s '%.64s': expected %s", kind, name,
+                   list);
+    hf_text_plain(said);
+    return false;
+}
+
+bool hf_route_reads(const hf_route *route, const hf_http_target *t, json_t *body,
+                    char said[HF_ROUTE_SAID])
+{
+    const char *field;
+    json_t *value;
+    for (size_t i = 0; i < t->n_params; i++) {
+        const char *name = t->params[i].name;
+        if (!is_among(route->params, name))
+            return is_unknown("parameter", name, route->params, said);
+        if (hf_target_param(t, name) != t->params[i].value) {
+            (void)snprintf(said, HF_ROUTE_SAID, "%s: given twice", name);
+            return false;
+        }
+    }
+    json_object_foreach(body, field, value)
+    {
+        if (!is_among(route->fields, field))
+            return is_unknown("field", field, route->fields, said);
+    }
+    return true;
 }

@@ -144,6 +144,19 @@ static void a_waiting_job_is_edited(void **state)
     assert_int_equal(change(hf_changes_job_edit, "id-1", "{\"delay_ms\":0}"), 409);
 }
 
+/* Else it would be any queue, and every holder. */
+static void a_name_of_another_kind_is_not_left_out(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    assert_int_equal(change(hf_changes_job_delete, "one", "{\"queue\":5}"), 400);
+    assert_int_equal(change(hf_changes_job_cancel, "one", "{\"queue\":[]}"), 400);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), 1);
+    assert_int_equal(change(hf_changes_lock_revoke, NULL, "{\"name\":\"a\",\"owner\":5}"),
+                     400);
+    assert_int_equal(change(hf_changes_job_delete, "one", "{\"queue\":null}"), 200);
+}
+
 static const char *const whole = "{\"queue\":\"q\",\"type\":\"t\",\"key\":\"no host #\","
                                  "\"since_ms\":null,\"rate\":1000,\"expect\":%u,"
                                  "\"confirm\":%u}";
@@ -259,6 +272,7 @@ int main(void)
         TEST(a_purge_needs_the_name_of_its_queue),
         TEST(a_limit_is_a_number_and_a_rate),
         TEST(a_waiting_job_is_edited),
+        TEST(a_name_of_another_kind_is_not_left_out),
         TEST(a_group_is_changed_by_those_who_know_its_size),
         TEST(a_group_needs_all_that_names_it),
         TEST(a_task_is_read_and_stopped),

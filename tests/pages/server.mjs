@@ -10,6 +10,26 @@ import { World } from "./data.mjs";
 
 const PAGES = fileURLToPath(new URL("../../dashboard/pages/", import.meta.url));
 const KINDS = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml" };
+// The dashboard's own table: what each address reads. Everything else is refused, as there.
+const TABLE = readFileSync(new URL("../../dashboard/routes_table.c", import.meta.url), "utf8").replace(/"\s+"/g, "");
+const ROUTES = [...TABLE.matchAll(/\{(?:\.post|\.path)[^}]*\}/g)].map(([text]) => {
+  const of = (key) => text.match(new RegExp(`\\.${key} = "([^"]*)"`))?.[1] ?? "";
+  return {
+    post: text.includes(".post = true"),
+    path: of("path").split("/"),
+    params: of("params").split(" "),
+    fields: of("fields").split(" "),
+  };
+});
+
+// The first thing that is not read there; undefined: all is.
+function unread(post, names, query, body = {}) {
+  const is = (route) => route.path.length === names.length && route.path.every((w, i) => w === "*" || w === names[i]);
+  const route = ROUTES.find((one) => one.post === post && is(one));
+  const param = [...query.keys()].find((name) => !route?.params.includes(name));
+  return param ?? Object.keys(body).find((name) => !route?.fields.includes(name));
+}
+
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -52,7 +72,9 @@ export class Server {
     if (!path.startsWith("api/v1/")) return this.file(request, response, path);
     const names = path.slice("api/v1/".length).split("/").map(decodeURIComponent);
     if (names[0] === "events") return this.stream(request, response, url.searchParams);
-    if (request.method === "POST") return this.change(request, response, names);
+    if (request.method === "POST") return this.change(request, response, names, url.searchParams);
+    const slip = unread(false, names, url.searchParams);
+    if (slip !== undefined) return this.json(response, 400, { error: `${path}: unknown ${slip}`, code: "invalid" });
     const body = this.read(names, url.searchParams);
     if (body instanceof Uint8Array) return this.give(response, 200, "application/octet-stream", body);
     if (body === null) return this.json(response, 404, { error: `There is no ${names.join(" ")}.`, code: "not_found" });
@@ -163,7 +185,7 @@ export class Server {
   }
 
   // ---- changes ----
-  change(request, response, names) {
+  change(request, response, names, query) {
     const chunks = [];
     request.on("data", (chunk) => chunks.push(chunk));
     request.on("end", () => {
@@ -171,6 +193,9 @@ export class Server {
       this.posts.push({ path: names.join("/"), body, headers: request.headers });
       if (!this.world.changes || request.headers["holdfast-change"] !== "1")
         return this.json(response, 403, { error: "Changes are not allowed.", code: "read_only" });
+      const slip = unread(true, names, query, body);
+      if (slip !== undefined)
+        return this.json(response, 400, { error: `${names.join("/")}: unknown ${slip}`, code: "invalid" });
       return this.json(response, 200, this.dated(this.apply(names, body)));
     });
   }

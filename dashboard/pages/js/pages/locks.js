@@ -128,7 +128,7 @@ export const locks = {
     const name = at.params.get("name");
     return name
       ? { lock: { path: at.api(["lock"], { name }), every: 2000 } }
-      : { locks: { path: at.api(["locks"], at.filter("after")), every: 2000 } };
+      : { locks: { path: "locks", every: 2000 } };
   },
   view(at) {
     const name = at.params.get("name");

@@ -330,7 +330,7 @@ export const queue = {
     const name = at.rest[0] ?? "";
     return {
       queue: { path: at.api(["queues", name]), topic: "queue:" + name },
-      history: { path: at.api(["queues", name, "history"], { since: "1h", step: "1m" }), every: 20000 },
+      history: { path: at.api(["queues", name, "history"], { since: "1h" }), every: 20000 },
       jobs: {
         path: at.api(["queues", name, "jobs"], {
           state: at.params.get("state") ?? "ready",

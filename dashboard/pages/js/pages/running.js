@@ -124,7 +124,7 @@ function row(at, j) {
 export const running = {
   parts: (at) => ({
     runs: at.runs(minutesOf(at) * 60000),
-    running: { path: at.api(["running"], at.filter("queue", "after")), every: 1000 },
+    running: { path: at.api(["running"], at.filter("queue")), every: 1000 },
   }),
   view(at) {
     const list = at.data.running;

@@ -205,7 +205,7 @@ function row(at, x, usual) {
 }
 
 export const schedules = {
-  parts: (at) => ({ schedules: { path: at.api(["schedules"], { hours: 24, ...at.filter("after") }), every: 10000 } }),
+  parts: (at) => ({ schedules: { path: at.api(["schedules"], { hours: 24 }), every: 10000 } }),
   view(at) {
     const list = at.data.schedules;
     // Of the one that is marked, or of any.
