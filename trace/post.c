@@ -152,7 +152,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
     size_t room = sizeof out->body - out->len, len = one * n < room ? one * n : room;
     memcpy(out->body + out->len, bytes, len);
     out->len += len;
-    return one * n;
+    return len; /* less than there is: the rest is not read */
 }
 
 #define SET(option, value)                                                               \
@@ -250,10 +250,11 @@ bool hf_post_rest(hf_post *p, int64_t ms)
 
 /* ---- a request ---- */
 
+/* Once there is a part of its body, the answer is known, however long the rest is. */
 static void take_answer(hf_post *p, CURLcode result, hf_post_answer *out)
 {
     curl_off_t after_s = 0;
-    if (result != CURLE_OK) {
+    if (result != CURLE_OK && out->len == 0) {
         (void)snprintf(out->why, sizeof out->why, "%s",
                        p->error[0] != '\0' ? p->error : curl_easy_strerror(result));
         return;

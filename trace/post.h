@@ -26,7 +26,8 @@ HF_MUSTCHECK hf_err hf_post_new(hf_post **out, const char *endpoint,
                                 char detail[HF_DETAIL_SIZE]);
 void hf_post_free(hf_post *post);
 
-/* Sends a body. A request that lasts for 10 s has no answer. */
+/* Sends a body. A request that has lasted for 10 s without a part of an answer's body has
+ * no answer. A longer answer than there is room for is not read to its end. */
 void hf_post_send(hf_post *post, const char *body, size_t len, hf_post_answer *out);
 /* Waits. False: the end has come. */
 bool hf_post_rest(hf_post *post, int64_t ms);
