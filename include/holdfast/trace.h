@@ -66,7 +66,8 @@ typedef struct hf_tracer {
     /* Called from the thread of a worker's loop, and from any thread that enqueues or
      * turns a producer's loop, so it must be quick, and call neither. */
     void (*on_span)(const hf_span *span, void *arg);
-    uint64_t (*dropped)(void *arg); /* how many spans were lost; may be NULL */
+    /* How many spans were lost. Any thread; may be NULL. */
+    uint64_t (*dropped)(void *arg);
     void *arg;
     double sample; /* the part of the jobs without a trace that begin one: 0..1 */
     hf_trace_link link;

@@ -2,11 +2,14 @@
  * and how they belong together. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/traceparent.h"
 #include "holdfast/producer.h"
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 #include "tests/support/worker_fixture.h"
 
@@ -22,6 +25,7 @@ typedef struct seen {
 } seen;
 
 static hf_fixture redis;
+static const char *address; /* what the worker is connected to */
 static hf_worker_fixture worker;
 static hf_producer *producer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +42,7 @@ static void keep(char out[TEXT], const char *text)
 static void on_span(const hf_span *span, void *arg)
 {
     assert_ptr_equal(arg, spans);
-    assert_string_equal(span->server_address, redis.socket);
+    assert_string_equal(span->server_address, address);
     assert_true(span->end_ns >= span->start_ns && span->start_ns > 0);
     pthread_mutex_lock(&lock);
     assert_true(n_spans < SPANS_MAX);
@@ -97,6 +101,7 @@ static int up(void **state)
     n_spans = n_told = 0;
     memset(told, 0, sizeof told);
     hf_fixture_start(&redis, NULL);
+    address = redis.socket;
     return 0;
 }
 
@@ -201,6 +206,38 @@ static void a_trace_goes_from_the_caller_to_the_handler(void **state)
     assert_int_equal(process->span.n_links, 0);
     assert_true(settle->span.start_ns == process->span.end_ns);
     assert_int_equal(hf_worker_spans_dropped(worker.worker), 7);
+    char *metrics;
+    size_t len;
+    assert_int_equal(
+        hf_worker_metrics(worker.worker, HF_METRICS_PROMETHEUS, &metrics, &len), HF_OK);
+    assert_non_null(strstr(metrics, "\nholdfast_worker_spans_dropped_total 7\n"));
+    free(metrics);
+}
+
+/* A slow Redis makes no run longer. */
+static void a_process_ends_with_its_verdict(void **state)
+{
+    enum { HELD_MS = 200 };
+    const hf_tracer with = tracer(1, HF_TRACE_CHILD);
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .tracer = &with};
+    hf_proxy proxy;
+    (void)state;
+    hf_proxy_start(&proxy, redis.socket);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_complete.sha1);
+    begin_producer(NULL);
+    address = proxy.socket;
+    hf_worker_fixture_start_own(&worker, proxy.url, &opts, 0, handle, NULL);
+    put("hello", NULL, 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
+    ALWAYS(HELD_MS, nth(HF_SPAN_SETTLE, 0) == NULL);
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(15000, nth(HF_SPAN_SETTLE, 0) != NULL);
+    const hf_span *process = &nth(HF_SPAN_PROCESS, 0)->span,
+                  *settle = &nth(HF_SPAN_SETTLE, 0)->span;
+    assert_true(settle->start_ns == process->end_ns);
+    assert_true(settle->end_ns - settle->start_ns >= (int64_t)HELD_MS * 1000000);
+    hf_worker_fixture_end(&worker);
+    hf_proxy_stop(&proxy);
 }
 
 static void a_decision_against_it_counts_everywhere(void **state)
@@ -351,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_trace_goes_from_the_caller_to_the_handler),
+        TEST(a_process_ends_with_its_verdict),
         TEST(a_decision_against_it_counts_everywhere),
         TEST(sample_decides_for_jobs_without_a_trace),
         TEST(a_retry_is_in_the_same_trace_and_linked),

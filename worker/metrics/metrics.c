@@ -122,6 +122,13 @@ static void write_loop(const hf_worker *w, hf_prom *out)
     hf_prom_value(out, NULL, loop_age_ms(w), HF_PROM_MS);
 }
 
+static void write_spans(const hf_worker *w, hf_prom *out)
+{
+    hf_prom_family(out, "holdfast_worker_spans_dropped_total", HF_PROM_COUNTER,
+                   "Spans that no collector took.");
+    hf_prom_value(out, NULL, hf_worker_spans_dropped(w), HF_PROM_ONE);
+}
+
 hf_err hf_worker_metrics(const hf_worker *w, hf_metrics_format format, char **text,
                          size_t *len)
 {
@@ -129,6 +136,7 @@ hf_err hf_worker_metrics(const hf_worker *w, hf_metrics_format format, char **te
     hf_prom_begin(&out, format == HF_METRICS_OPENMETRICS, TEXT_MAX);
     write_loop(w, &out);
     write_slots(w, &out);
+    write_spans(w, &out);
     hf_counters_write(w->counters, &out);
     hf_err err = hf_prom_end(&out);
     if (err != HF_OK) {
