@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "base/text.h"
 #include "holdfast/version.h"
 #include "trace/otlp.h"
 #include "trace/post.h"
@@ -32,7 +33,7 @@ struct hf_trace_sender {
     hf_post *post;
     hf_buf body, zipped;
     bool gzip;
-    char service[256];
+    char service[HF_TRACE_SERVICE_MAX + 1];
     void (*on_loss)(uint64_t dropped, const char *why, void *arg);
     void *arg;
     uint64_t told, told_ns; /* what on_loss() was told last */
@@ -169,10 +170,32 @@ static void free_sender(hf_trace_sender *s)
     free(s);
 }
 
+static bool is_utf8(const char *text, size_t left)
+{
+    for (size_t len = 0; left > 0; text += len, left -= len)
+        if ((len = hf_utf8_len(text, left)) == 0)
+            return false;
+    return true;
+}
+
+/* A part of a name would be another service. */
+static hf_err name_service(hf_trace_sender *s, const char *otherwise, char *detail)
+{
+    const char *given = getenv("OTEL_SERVICE_NAME");
+    const char *name = given != NULL && *given != '\0' ? given : otherwise;
+    const size_t len = strlen(name);
+    if (len > HF_TRACE_SERVICE_MAX || !is_utf8(name, len))
+        return hf_say(
+            detail, HF_CONFIG,
+            "OTEL_SERVICE_NAME: expected at most %d bytes of UTF-8, found %zu bytes%s",
+            HF_TRACE_SERVICE_MAX, len, is_utf8(name, len) ? "" : " that are not UTF-8");
+    memcpy(s->service, name, len + 1);
+    return HF_OK;
+}
+
 static hf_err open_sender(hf_trace_sender **out, const hf_trace_opts *opts,
                           char detail[HF_DETAIL_SIZE])
 {
-    const char *service = getenv("OTEL_SERVICE_NAME");
     hf_trace_sender *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hf_say_err(detail, HF_NOMEM);
@@ -181,10 +204,9 @@ static hf_err open_sender(hf_trace_sender **out, const hf_trace_opts *opts,
     s->gzip = opts->gzip;
     s->on_loss = opts->on_loss;
     s->arg = opts->arg;
-    (void)snprintf(s->service, sizeof s->service, "%s",
-                   service != NULL && *service != '\0' ? service : opts->service);
     s->ring = hf_ring_new();
-    hf_err err = s->ring == NULL ? hf_say_err(detail, HF_NOMEM) : HF_OK;
+    hf_err err = s->ring == NULL ? hf_say_err(detail, HF_NOMEM)
+                                 : name_service(s, opts->service, detail);
     if (err == HF_OK)
         err =
             hf_post_new(&s->post, opts->endpoint, opts->headers_file, opts->gzip, detail);

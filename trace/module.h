@@ -13,11 +13,15 @@
 #include "holdfast/error.h"
 #include "holdfast/trace.h"
 
+enum { HF_TRACE_SERVICE_MAX = 255 };
+
 typedef struct hf_trace_opts {
     const char *endpoint;     /* http://HOST[:PORT][/PATH]; /v1/traces is added */
     const char *headers_file; /* with lines "Name: value"; NULL: none */
     bool gzip;                /* the body of a request is compressed */
-    const char *service;      /* its name, unless OTEL_SERVICE_NAME says another */
+    /* Its name, unless OTEL_SERVICE_NAME says another: at most HF_TRACE_SERVICE_MAX bytes
+     * of UTF-8. */
+    const char *service;
     /* Spans were lost, so many until now: told at most once a minute, and at the end, on
      * the module's thread. */
     void (*on_loss)(uint64_t dropped, const char *why, void *arg);

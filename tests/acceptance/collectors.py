@@ -9,10 +9,11 @@ from support import require
 
 
 class Collector:
-    """`status` and `headers` are what it answers, after `delay` seconds; `body` of a good answer. It may keep no request."""
+    """`status` and `headers` are what it answers, after `delay` seconds; `body` of a good answer, in chunks and without
+    end if it is `endless`. It may keep no request."""
 
     def __init__(self, port=0, keep=True):
-        self.status, self.headers, self.delay, self.body = 200, {}, 0, b"{}"
+        self.status, self.headers, self.delay, self.body, self.endless = 200, {}, 0, b"{}", False
         self.requests, self.lock = [], threading.Lock()  # (time, headers, decoded body), also of refused ones
         collector = self
 
@@ -32,6 +33,12 @@ class Collector:
                     self.send_response(status)
                     for name, value in collector.headers.items():
                         self.send_header(name, value)
+                    if collector.endless:
+                        self.send_header("Transfer-Encoding", "chunked")
+                        self.end_headers()
+                        self.close_connection = True
+                        while True:
+                            self.wfile.write(b"10000\r\n" + b" " * 65536 + b"\r\n")
                     self.send_header("Content-Length", str(len(collector.body)))
                     self.end_headers()
                     self.wfile.write(collector.body)
