@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "lock_scripts.h"
 #include "queue_scripts.h"
+#include "tests/support/admin.h"
 #include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
 #include "tests/support/worker_fixture.h"
@@ -80,6 +81,18 @@ static void run(const char *user, const char *line, int code)
                  cli.err);
 }
 
+/* As the dashboard asks. */
+static void read_memory(const char *user)
+{
+    int64_t bytes = 0;
+    char detail[HF_DETAIL_SIZE];
+    hf_admin *admin = hf_test_admin(url_of(user));
+    if (hf_admin_memory(admin, "q", &bytes, detail) != HF_OK)
+        fail_msg("%s: %s", user, detail);
+    assert_true(bytes > 0);
+    hf_admin_close(admin);
+}
+
 static void work(void)
 {
     hf_worker_fixture_start(&worker, url_of("worker"), NULL, 0);
@@ -99,6 +112,8 @@ static void work(void)
     run("reader", "wrong", 0);
     run("reader", "runs", 0);
     run("reader", "locks list", 0);
+    read_memory("reader");
+    read_memory("administrator");
     run("administrator", "queue shards wide 4", 0);
     run("producer", "enqueue t ok -q wide", 0);
     run("producer", "enqueue t ok -q wide --id one", 0);
@@ -345,6 +360,8 @@ static void users_have_the_commands_of_their_scripts(void **state)
                    " " LOGIN "scan smembers zscan mget blpop client|unblock ");
     add_all(needed, hf_lua_queue_all, NULL);
     add_all(needed, hf_lua_lock_all, NULL);
+    (void)snprintf(needed + strlen(needed), sizeof needed - strlen(needed),
+                   "memory|usage ");
     compare("administrator", needed, true);
     compare("reader", needed, false); /* it may read */
     (void)snprintf(needed, sizeof needed,
