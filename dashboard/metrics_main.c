@@ -1,9 +1,10 @@
 /* metrics_main.c - `holdfast-metrics`: the HTTP of one worker, which starts this process
  * (cli/worker/metrics_server.h).
  *
- * The worker makes every text. Of each kind one request is under way to it, and its
- * answer goes to all who have asked meanwhile, so a worker makes one text at a time,
- * however many ask. Ends when the worker does. */
+ * The worker makes every text. Of each kind one request is under way to it, and the next
+ * one follows 100 ms later. An answer goes to all who have asked meanwhile, so a worker
+ * makes ten texts of a kind in a second at most, however many ask. Ends when the worker
+ * does. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 enum {
     LATE_MS = 5000, /* then a reader is told that the worker does not answer */
     LOOK_MS = 500,
+    PAUSE_MS = 100,    /* between two requests of a kind */
     WAITING_MAX = 128, /* connections; http.c has no more */
     MEMORY_MAX = 192 << 20
 };
@@ -33,21 +35,22 @@ typedef struct kind {
     hf_conn *waiting[WAITING_MAX];
     size_t n;
     uint64_t since_ns; /* the first of them came */
+    uint64_t asked_ns; /* 0: not yet */
     bool asked;
 } kind;
 
 static kind kinds[] = {
-    {HF_METRICS_ASK_TEXT, "/metrics", HF_PROM_TEXT, {NULL}, 0, 0, false},
-    {HF_METRICS_ASK_OPEN, "/metrics", HF_PROM_OPEN, {NULL}, 0, 0, false},
-    {HF_METRICS_ASK_ALIVE, "/healthz", "text/plain", {NULL}, 0, 0, false},
-    {HF_METRICS_ASK_READY, "/readyz", "text/plain", {NULL}, 0, 0, false},
+    {HF_METRICS_ASK_TEXT, "/metrics", HF_PROM_TEXT, {NULL}, 0, 0, 0, false},
+    {HF_METRICS_ASK_OPEN, "/metrics", HF_PROM_OPEN, {NULL}, 0, 0, 0, false},
+    {HF_METRICS_ASK_ALIVE, "/healthz", "text/plain", {NULL}, 0, 0, 0, false},
+    {HF_METRICS_ASK_READY, "/readyz", "text/plain", {NULL}, 0, 0, 0, false},
 };
 enum { KINDS = HF_COUNT(kinds) };
 
 typedef struct server {
     uv_loop_t loop;
     uv_pipe_t pair;
-    uv_timer_t timer;
+    uv_timer_t timer, pause;
     hf_http *http;
     hf_buf in;          /* of the worker's answer */
     kind *asked[KINDS]; /* in the order of their answers */
@@ -91,20 +94,40 @@ static kind *kind_of(const hf_conn *conn)
     return NULL;
 }
 
+static void on_pause_over(uv_timer_t *timer);
+
+/* Whether it is too early for the next request of this kind; then the timer comes. */
+static bool pauses(server *s, const kind *k, uint64_t now)
+{
+    const uint64_t due = k->asked_ns + PAUSE_MS * HF_MS_NS;
+    if (k->asked_ns == 0 || now >= due)
+        return false;
+    if (!uv_is_active((uv_handle_t *)&s->pause))
+        (void)uv_timer_start(&s->pause, on_pause_over, (due - now) / HF_MS_NS + 1, 0);
+    return true;
+}
+
 static void ask_next(server *s)
 {
+    const uint64_t now = hf_boot_ns();
     for (size_t i = 0; i < KINDS; i++) {
         kind *k = &kinds[i];
         const uv_buf_t byte = uv_buf_init(&k->ask, 1);
-        if (k->n == 0 || k->asked)
+        if (k->n == 0 || k->asked || pauses(s, k, now))
             continue;
         if (uv_try_write((uv_stream_t *)&s->pair, &byte, 1) != 1) {
             uv_stop(&s->loop);
             return;
         }
         k->asked = true;
+        k->asked_ns = now;
         s->asked[s->n_asked++] = k;
     }
+}
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    ask_next(timer->data);
 }
 
 static void on_request(hf_conn *conn, void *arg)
@@ -201,7 +224,8 @@ static hf_err start(server *s)
 {
     hf_buf_init(&s->in, sizeof(hf_metrics_head) + HF_METRICS_ANSWER_MAX + sizeof s->room);
     (void)uv_timer_init(&s->loop, &s->timer);
-    s->pair.data = s;
+    (void)uv_timer_init(&s->loop, &s->pause);
+    s->pair.data = s->pause.data = s;
     if (uv_pipe_init(&s->loop, &s->pair, 0) != 0 ||
         uv_pipe_open(&s->pair, HF_METRICS_PAIR_FD) != 0 ||
         uv_read_start((uv_stream_t *)&s->pair, on_room, on_read) != 0 ||
