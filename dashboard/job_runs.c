@@ -43,15 +43,19 @@ static bool is_of(const hf_seen_run *run, const hf_job_info *job)
            strcmp(run->queue, job->queue) == 0;
 }
 
+static bool is_near(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms - b_ms < APART_MS && b_ms - a_ms < APART_MS;
+}
+
 /* What the timeline has of the run that ended then; NULL: nothing. */
 static const hf_seen_run *told_run(const hf_running *r, const hf_job_info *job,
                                    const char *worker, int64_t end_ms)
 {
     for (size_t i = 0; r != NULL && i < hf_running_count(r); i++) {
         const hf_seen_run *run = hf_running_at(r, i);
-        const int64_t apart_ms = run->end_ms - end_ms;
         if (is_of(run, job) && run->end_ms != 0 && strcmp(run->worker, worker) == 0 &&
-            apart_ms < APART_MS && apart_ms > -APART_MS)
+            is_near(run->end_ms, end_ms))
             return run;
     }
     return NULL;
@@ -111,9 +115,27 @@ static int64_t gone_ms(const hf_running *r, const char *worker)
     return 0;
 }
 
-static bool is_in_record(hf_run_end end)
+/* A job that died of a crash has no attempt for it. */
+static bool is_in_record(const hf_seen_run *run, const hf_job_info *job)
 {
-    return end == HF_RUN_DONE || end == HF_RUN_FAILED || end == HF_RUN_DEAD;
+    if (run->end != HF_RUN_DEAD)
+        return run->end == HF_RUN_DONE || run->end == HF_RUN_FAILED;
+    for (size_t i = 0; i < job->n_history; i++)
+        if (is_near(run->end_ms, job->history[i].ended_ms))
+            return true;
+    return false;
+}
+
+/* A crash leaves its text, with the signal and the last words of its process, where a
+ * failed attempt does; the last crash of a job that is dead of it, too. NULL: something
+ * came after this run. */
+static const char *crash_text(const hf_seen_run *run, const hf_job_info *job)
+{
+    const bool is_last =
+        run->end == HF_RUN_DEAD
+            ? job->state == HF_STATE_DEAD && is_near(run->end_ms, job->due_ms)
+            : run->end == HF_RUN_CRASHED && run->run == job->attempts + job->crashes;
+    return is_last && job->error[0] != '\0' ? job->error : NULL;
 }
 
 /* Runs that no record has: crashes, runs that were given back or cancelled. */
@@ -121,7 +143,7 @@ static void add_told(json_t *list, const hf_running *r, const hf_job_info *job)
 {
     for (size_t i = 0; r != NULL && i < hf_running_count(r); i++) {
         const hf_seen_run *run = hf_running_at(r, i);
-        if (!is_of(run, job) || run->end_ms == 0 || is_in_record(run->end))
+        if (!is_of(run, job) || run->end_ms == 0 || is_in_record(run, job))
             continue;
         const bool gone = run->end == HF_RUN_GOES_ON;
         const int64_t heard_ms = gone ? gone_ms(r, run->worker) : 0;
@@ -129,6 +151,7 @@ static void add_told(json_t *list, const hf_running *r, const hf_job_info *job)
         add(list, &(known_run){.run = run->run,
                                .worker = run->worker,
                                .outcome = gone ? "gone" : hf_run_end_word(run->end),
+                               .error = crash_text(run, job),
                                .start_ms = run->start_ms,
                                .end_ms = earlier ? heard_ms : run->end_ms,
                                .lease_until_ms = gone ? run->lease_until_ms : 0});
