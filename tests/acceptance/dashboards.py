@@ -32,14 +32,14 @@ class Dashboard:
         with open(self.log, "wb") as log:
             self.child = fixture.start(words, stdout=log, stderr=subprocess.STDOUT,
                                        env={**os.environ, **(env or {})})
-        eventually(10, "the dashboard listens", lambda: "listening" in self.said())
+        eventually(60, "the dashboard listens", lambda: "listening" in self.said())
 
     def said(self):
         require(self.child.poll() is None, "the dashboard has ended")
         with open(self.log, errors="replace") as file:
             return file.read()
 
-    def ask(self, method, path, body=None, headers=None, token=None, seconds=10):
+    def ask(self, method, path, body=None, headers=None, token=None, seconds=60):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         headers = dict(headers or {})
         if token:
@@ -79,7 +79,7 @@ class Dashboard:
                 pass
         return answer
 
-    def events(self, topics, seconds=10):
+    def events(self, topics, seconds=60):
         """Yields (event, data) of a stream."""
         with self.connect(seconds) as s:
             s.sendall(f"GET /api/v1/events?topics={topics} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())

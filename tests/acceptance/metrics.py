@@ -28,7 +28,7 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(self.at)
 
 
-def ask(at, path, method="GET", accept=None, seconds=10):
+def ask(at, path, method="GET", accept=None, seconds=60):
     """(status, Content-Type, text)"""
     connection = Connection(at, seconds)
     try:
