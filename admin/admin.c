@@ -281,8 +281,11 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns,
     uint32_t left = left_ms(until_ns);
     if (left == 0)
         return hf_admin_fail(admin, HF_TIMEOUT, "the deadline passed before it was sent");
-    waiting w = {
-        .admin = admin, .ask = ask, .node = node, .backoff = backoff, .run.submits = true};
+    waiting w = {.admin = admin,
+                 .ask = ask,
+                 .node = node,
+                 .backoff = backoff,
+                 .run.submits = true};
     const hf_call call = {.script = ask->script,
                           .keys = &key,
                           .n_keys = ask->script == NULL ? 0 : 1,

@@ -16,6 +16,12 @@ static int unusable(char *detail, const char *why)
     return HF_EXIT_UNAVAILABLE;
 }
 
+bool hf_tracing_is_there(char detail[HF_DETAIL_SIZE])
+{
+    char path[PATH_MAX];
+    return hf_helper_needed("tracing", HF_TRACE_FILE, path, detail);
+}
+
 /* It stays loaded: its libraries have work to do when the process ends. */
 static int load(const hf_trace_module **out, char *detail)
 {

@@ -3,6 +3,8 @@
 #ifndef HF_CLI_COMMON_TRACING_H
 #define HF_CLI_COMMON_TRACING_H
 
+#include <stdbool.h>
+
 #include "cli/exit.h"
 #include "config/config.h"
 #include "holdfast/trace.h"
@@ -15,6 +17,8 @@ typedef struct hf_tracing {
     struct hf_trace_sender *sender; /* NULL: nothing is traced */
 } hf_tracing;
 
+/* Whether the module is there. If not, `detail` says what to install. */
+bool hf_tracing_is_there(char detail[HF_DETAIL_SIZE]);
 /* `on_loss` is called on a thread of its own (trace/module.h). Returns the exit code, and
  * `detail` says why; 69: the module is missing. */
 int hf_tracing_open(hf_tracing *out, const hf_config *config,

@@ -11,10 +11,10 @@
 
 #include "base/mask.h"
 #include "cli/cli.h"
+#include "cli/common/tracing.h"
 #include "cli/helper_path.h"
 #include "cli/out.h"
 #include "cli/worker/metrics_server.h"
-#include "trace/module.h"
 
 enum { WARNING_SIZE = 512 };
 
@@ -139,8 +139,7 @@ static void check_helpers(const hf_cli *cli, size_t *n)
     if (config->metrics_listen != NULL &&
         !hf_helper_needed("metrics.listen", HF_METRICS_PROGRAM, path, detail))
         warn(cli, n, "%s", detail);
-    if (config->tracing_endpoint != NULL &&
-        !hf_helper_needed("tracing", HF_TRACE_FILE, path, detail))
+    if (config->tracing_endpoint != NULL && !hf_tracing_is_there(detail))
         warn(cli, n, "%s", detail);
 }
 

@@ -205,7 +205,8 @@ function bytesOf(at, j, kind, size) {
   if (at.about.payloads === false)
     return section(kind, title, { said: `${bytes(size)}, hidden by the options of the dashboard` });
   if (size === 0) return section(kind, title, { said: "none" });
-  const path = (max = ALL_BYTES) => at.api(["jobs", j.id, kind], { queue: j.queue, ...(kind === "payload" && { max }) });
+  const path = (max = ALL_BYTES) =>
+    at.api(["jobs", j.id, kind], { queue: j.queue, ...(kind === "payload" && { max }) });
   const own = at.own[kind];
   if (!own) void load(at, kind, path(SHOWN_BYTES));
   if (!own || own.loading || own.error)
