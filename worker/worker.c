@@ -306,11 +306,6 @@ const char *hf_worker_id(const hf_worker *w)
     return w->id;
 }
 
-uint64_t hf_worker_spans_dropped(const hf_worker *w)
-{
-    return w->tracer.dropped == NULL ? 0 : w->tracer.dropped(w->tracer.arg);
-}
-
 size_t hf_worker_unreturned(const hf_worker *w)
 {
     return w->unreturned;

@@ -122,6 +122,11 @@ static void write_loop(const hf_worker *w, hf_prom *out)
     hf_prom_value(out, NULL, loop_age_ms(w), HF_PROM_MS);
 }
 
+uint64_t hf_worker_spans_dropped(const hf_worker *w)
+{
+    return w->tracer.dropped == NULL ? 0 : w->tracer.dropped(w->tracer.arg);
+}
+
 static void write_spans(const hf_worker *w, hf_prom *out)
 {
     hf_prom_family(out, "holdfast_worker_spans_dropped_total", HF_PROM_COUNTER,
