@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "redis/err.h"
 
 enum {
@@ -127,43 +127,24 @@ static hf_err start_handles(hf_client *client)
     return HF_OK;
 }
 
-static hf_err refuse(char *detail, hf_err err, const char *why)
-{
-    if (detail != NULL)
-        snprintf(detail, HF_DETAIL_SIZE, "%s", why);
-    return err;
-}
-
 hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
                       char detail[HF_DETAIL_SIZE])
 {
-    if (opts->loop == NULL)
-        return refuse(detail, HF_INVALID, "a client needs a loop");
     hf_client *client = calloc(1, sizeof *client);
     if (client == NULL)
-        return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
+        return hf_say_err(detail, HF_NOMEM);
     client->loop = opts->loop;
+    client->redis = opts->redis;
     client->on_push = opts->on_push;
     client->blocks = opts->blocks;
     client->on_event = opts->on_event;
     client->arg = opts->arg;
     client->on_soon = on_soon;
-    client->redis = opts->redis;
-    hf_err err = HF_OK;
-    if (opts->redis == NULL)
-        err = hf_server_open(&client->redis, &opts->server, detail);
-    if (err == HF_OK && start_handles(client) != HF_OK) {
-        err = refuse(detail, HF_SYSTEM, hf_err_text(HF_SYSTEM));
-        if (opts->redis == NULL)
-            hf_server_close(client->redis);
-    }
-    if (err != HF_OK) {
+    if (start_handles(client) != HF_OK) {
         free(client);
-        return err;
+        return hf_say_err(detail, HF_SYSTEM);
     }
     hf_server_join(client->redis, &client->seat);
-    if (opts->redis == NULL)
-        hf_server_close(client->redis); /* the connection alone holds it */
     /* The server that Sentinels name must be a primary. */
     client->replica_ok = opts->replica_ok && client->redis->url.sentinel.n_nodes == 0;
     snprintf(client->place, sizeof client->place, "%s", client->redis->place);

@@ -43,8 +43,7 @@ typedef void (*hf_client_event_cb)(hf_client *client, hf_err err, const char *de
 /* Zero means the default. */
 typedef struct hf_client_opts {
     struct uv_loop_s *loop;  /* borrowed, must outlive the client */
-    struct hf_server *redis; /* redis/server.h; NULL: one of its own, of `server` */
-    hf_server_opts server;   /* in full size; its text is copied */
+    struct hf_server *redis; /* redis/server.h; it is shared */
     bool replica_ok; /* a replica becomes ready as well, for reading; READONLY still ends
                         the connection */
     bool blocks;     /* its requests may take long: it is given up without their answers
@@ -58,8 +57,7 @@ typedef struct hf_client_opts {
 } hf_client_opts;
 
 /* Starts to connect. The caller owns *out and ends it with hf_client_close(). HF_NOMEM,
- * HF_SYSTEM, and what hf_server_open() gives; then *out is untouched and `detail`, when
- * not NULL, says why. */
+ * HF_SYSTEM: *out is untouched, and `detail`, when not NULL, says why. */
 HF_MUSTCHECK hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
                                    char detail[HF_DETAIL_SIZE]);
 

@@ -371,7 +371,7 @@ hf_err hf_cluster_open(hf_cluster **out, const hf_server_opts *opts,
             (void)snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
         return HF_NOMEM;
     }
-    hf_err err = hf_server_open_any(&c->given, opts, detail);
+    hf_err err = hf_server_open(&c->given, opts, detail);
     if (err != HF_OK) {
         free(c);
         return err;

@@ -32,7 +32,7 @@ struct uv_loop_s;
 
 typedef struct hf_cluster hf_cluster;
 
-/* As hf_server_open(), but of any URL. */
+/* As hf_server_open(). */
 HF_MUSTCHECK hf_err hf_cluster_open(hf_cluster **out, const hf_server_opts *opts,
                                     char detail[HF_DETAIL_SIZE]);
 

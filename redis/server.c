@@ -117,8 +117,8 @@ static hf_err hand_out(hf_server **out, hf_server *s, hf_err err, char *detail)
     return err;
 }
 
-hf_err hf_server_open_any(hf_server **out, const hf_server_opts *opts,
-                          char detail[HF_DETAIL_SIZE])
+hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
+                      char detail[HF_DETAIL_SIZE])
 {
     char unused[HF_DETAIL_SIZE];
     char *why = detail != NULL ? detail : unused;
@@ -126,31 +126,6 @@ hf_err hf_server_open_any(hf_server **out, const hf_server_opts *opts,
     if (s == NULL)
         return refuse(why, HF_NOMEM, hf_err_text(HF_NOMEM));
     return hand_out(out, s, take_options(s, opts, why), why);
-}
-
-/* It has several servers: hf_cluster_open(). */
-static hf_err refuse_cluster(const hf_server *s, char *detail)
-{
-    return s->url.cluster.n_nodes == 0
-               ? HF_OK
-               : refuse(detail, HF_CONFIG,
-                        "expected the URL of one Redis, found that of a cluster");
-}
-
-hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
-                      char detail[HF_DETAIL_SIZE])
-{
-    char unused[HF_DETAIL_SIZE];
-    char *why = detail != NULL ? detail : unused;
-    hf_server *s = NULL;
-    hf_err err = hf_server_open_any(&s, opts, why);
-    if (err == HF_OK)
-        err = refuse_cluster(s, why);
-    if (err == HF_OK)
-        *out = s;
-    else
-        hf_server_close(s);
-    return err;
 }
 
 hf_err hf_server_open_at(hf_server **out, const hf_url *url, const hf_tls_opts *tls,
@@ -191,7 +166,7 @@ hf_err hf_server_opts_check(const hf_server_opts *opts, char detail[HF_DETAIL_SI
     char *why = detail != NULL ? detail : unused;
     hf_err err = hf_server_opts_in(&ours, opts, why);
     if (err == HF_OK)
-        err = hf_server_open_any(&s, &ours, why);
+        err = hf_server_open(&s, &ours, why);
     hf_server_close(s);
     return err;
 }

@@ -93,8 +93,9 @@ typedef struct hf_server {
 } hf_server;
 
 /* The options in full size (hf_server_opts_in() makes them so); all text is copied.
- * Connects nothing. HF_INVALID (bad URL or option), HF_CONFIG (password file, TLS, a
- * cluster), HF_NOMEM, HF_SYSTEM: `detail`, when not NULL, says why. */
+ * Connects nothing. Of a cluster's URL it tells only how to reach the nodes
+ * (redis/cluster.h). HF_INVALID (bad URL or option), HF_CONFIG (password file, TLS),
+ * HF_NOMEM, HF_SYSTEM: `detail`, when not NULL, says why. */
 HF_MUSTCHECK hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
                                    char detail[HF_DETAIL_SIZE]);
 /* A user is done with it; the last one, or its last connection, frees it. NULL is fine.
@@ -103,11 +104,6 @@ void hf_server_close(hf_server *server);
 /* One more user, which calls hf_server_close() as well. Returns the server. */
 hf_server *hf_server_share(hf_server *server);
 bool hf_server_is_shared(hf_server *server); /* by more than one user or connection */
-
-/* As hf_server_open(), but also of a cluster's URL, which hf_server_open() refuses: for
- * redis/cluster.h, and to check options. */
-HF_MUSTCHECK hf_err hf_server_open_any(hf_server **out, const hf_server_opts *opts,
-                                       char detail[HF_DETAIL_SIZE]);
 
 /* The same from what is taken apart already. */
 HF_MUSTCHECK hf_err hf_server_open_at(hf_server **out, const hf_url *url,

@@ -240,7 +240,7 @@ static void hold_all(bench *b)
     must(hf_bare_enqueue(bare, b->n, CLAIM), "enqueueing", hf_bare_detail(bare));
     hf_bare_close(bare);
     uv_loop_init(&b->loop);
-    const hf_client_opts opts = {.loop = &b->loop, .server = {.url = b->url}};
+    const hf_client_opts opts = {.loop = &b->loop, .redis = b->redis};
     must(hf_client_open(&b->client, &opts, detail), "the connection", detail);
     while (!hf_client_ready(b->client))
         uv_run(&b->loop, UV_RUN_ONCE);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "redis/server.h"
 #include "tests/support/client_fixture.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
@@ -166,8 +167,8 @@ static void the_password_may_stand_in_a_file(void **state)
     hf_fixture_command(&redis, "CONFIG SET requirepass s3cret");
     (void)snprintf(file, sizeof file, "%s/pw", redis.dir);
     hf_write_file(file, "s3cret\n");
-    hf_client_fixture_open(&fixture, redis.url,
-                           &(hf_client_opts){.server = {.password_file = file}});
+    hf_client_fixture_open_to(&fixture,
+                              &(hf_server_opts){.url = redis.url, .password_file = file});
     RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
     hf_client_fixture_close(&fixture);
 }
@@ -301,8 +302,9 @@ static void a_name_that_does_not_resolve_is_told_and_holds_up_nothing(void **sta
 {
     (void)state;
     hf_client_fixture fixture;
-    hf_client_fixture_open(&fixture, "redis://no-such-host.invalid:1",
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
+    hf_client_fixture_open_to(&fixture,
+                              &(hf_server_opts){.url = "redis://no-such-host.invalid:1",
+                                                .connect_timeout_ms = 300});
     RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 2);
     assert_int_equal(fixture.err, HF_CONN);
     assert_non_null(strstr(fixture.detail, "no-such-host.invalid:1: "));
@@ -333,8 +335,8 @@ static void a_server_that_says_nothing_is_given_up_in_time_and_tried_again(void 
     int fd = silent_listener(path);
     hf_client_fixture fixture;
     uint64_t start = hf_test_now_ms();
-    hf_client_fixture_open(&fixture, url,
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 100}});
+    hf_client_fixture_open_to(&fixture,
+                              &(hf_server_opts){.url = url, .connect_timeout_ms = 100});
     RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 1);
     assert_true(hf_test_now_ms() - start >= 99);
     assert_int_equal(fixture.err, HF_CONN);
@@ -472,40 +474,25 @@ static void a_stranger_behind_the_same_number_on_a_new_server_is_left_alone(void
 static void bad_options_are_refused_with_the_reason(void **state)
 {
     (void)state;
-    uv_loop_t loop;
-    assert_int_equal(uv_loop_init(&loop), 0);
-    const struct {
-        hf_client_opts opts;
+    static const struct {
+        hf_server_opts opts;
         hf_err err;
         const char *why;
     } cases[] = {
-        {{.loop = NULL}, HF_INVALID, "loop"},
-        {{.loop = &loop, .server = {.url = "redis-cluster://h"}},
-         HF_INVALID,
-         "not in this build"},
-        {{.loop = &loop, .server = {.url = "redis+cluster://h"}},
-         HF_CONFIG,
-         "expected the URL of one Redis"},
-        {{.loop = &loop, .server = {.url = "redis://joe@h"}}, HF_INVALID, "no password"},
-        {{.loop = &loop, .server = {.connect_timeout_ms = 600001}},
-         HF_INVALID,
-         "time-out"},
-        {{.loop = &loop, .server = {.request_timeout_ms = 600001}},
-         HF_INVALID,
-         "time-out"},
-        {{.loop = &loop, .server = {.password_file = "/nonexistent/pw"}},
-         HF_CONFIG,
-         "/nonexistent/pw"},
+        {{.url = "redis-cluster://h"}, HF_INVALID, "not in this build"},
+        {{.url = "redis://joe@h"}, HF_INVALID, "no password"},
+        {{.connect_timeout_ms = 600001}, HF_INVALID, "time-out"},
+        {{.request_timeout_ms = 600001}, HF_INVALID, "time-out"},
+        {{.password_file = "/nonexistent/pw"}, HF_CONFIG, "/nonexistent/pw"},
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         char detail[HF_DETAIL_SIZE] = "";
-        hf_client *client = (hf_client *)&loop;
-        assert_int_equal(hf_client_open(&client, &cases[i].opts, detail), cases[i].err);
+        hf_server *server = NULL;
+        assert_int_equal(hf_server_open(&server, &cases[i].opts, detail), cases[i].err);
         assert_non_null(strstr(detail, cases[i].why));
-        assert_int_equal(hf_client_open(&client, &cases[i].opts, NULL), cases[i].err);
-        assert_ptr_equal(client, &loop); /* untouched */
+        assert_int_equal(hf_server_open(&server, &cases[i].opts, NULL), cases[i].err);
+        assert_null(server);
     }
-    assert_int_equal(uv_loop_close(&loop), 0);
 }
 
 static void closing_nothing_is_fine(void **state)

@@ -160,8 +160,8 @@ static void an_address_that_is_silent_leaves_time_for_the_next(void **state)
     int fd = silent_port(&port);
     set_ports(port, redis.port);
     uint64_t from_ms = hf_test_now_ms();
-    hf_client_fixture_open(&fixture, "redis://many.test",
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 4000}});
+    hf_client_fixture_open_to(&fixture, &(hf_server_opts){.url = "redis://many.test",
+                                                          .connect_timeout_ms = 4000});
     RUN_UNTIL(&fixture, SOON_MS, fixture.ready + fixture.lost > 0);
     assert_int_equal(fixture.ready, 1);
     assert_true(hf_test_now_ms() < from_ms + 3900); /* not at the very end */
@@ -176,8 +176,8 @@ static void a_try_has_failed_when_its_last_address_has(void **state)
     uint16_t port = 0;
     int fd = silent_port(&port);
     set_ports(port, closed_port());
-    hf_client_fixture_open(&fixture, "redis://many.test:7",
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 2000}});
+    hf_client_fixture_open_to(&fixture, &(hf_server_opts){.url = "redis://many.test:7",
+                                                          .connect_timeout_ms = 2000});
     RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 1);
     assert_int_equal(fixture.err, HF_CONN);
     assert_non_null(strstr(fixture.detail, "many.test:7: connection refused"));
@@ -217,8 +217,8 @@ static void a_look_up_that_is_stuck_is_told_and_not_doubled(void **state)
     hf_client_fixture fixture;
     set_ports(redis.port, 0);
     set_stuck(true);
-    hf_client_fixture_open(&fixture, "redis://stuck.test",
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 50}});
+    hf_client_fixture_open_to(&fixture, &(hf_server_opts){.url = "redis://stuck.test",
+                                                          .connect_timeout_ms = 50});
     RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 3);
     assert_int_equal(fixture.err, HF_CONN);
     assert_non_null(strstr(fixture.detail, "takes too long"));

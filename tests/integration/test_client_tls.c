@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "redis/server.h"
 #include "tests/support/certs.h"
 #include "tests/support/client_fixture.h"
 #include "tests/support/redis_fixture.h"
@@ -41,7 +42,7 @@ static int down(void **state)
 
 static void open_with(hf_client_fixture *fixture, const char *url, const hf_tls_opts *tls)
 {
-    hf_client_fixture_open(fixture, url, &(hf_client_opts){.server = {.tls = tls}});
+    hf_client_fixture_open_to(fixture, &(hf_server_opts){.url = url, .tls = tls});
 }
 
 static void open_trusting(hf_client_fixture *fixture, const char *url)
@@ -207,8 +208,6 @@ static void no_file_is_read_for_a_server_that_is_away(void **state)
 static void bad_options_are_refused_before_anything_starts(void **state)
 {
     (void)state;
-    uv_loop_t loop;
-    assert_int_equal(uv_loop_init(&loop), 0);
     const hf_tls_opts gone = {HF_TLS_OPTS_INIT, .ca = "/nowhere/ca.pem"};
     const struct {
         const char *url;
@@ -219,15 +218,13 @@ static void bad_options_are_refused_before_anything_starts(void **state)
                  {"unix:///s", HF_CONFIG, "rediss://"}};
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         char detail[HF_DETAIL_SIZE] = "";
-        hf_client *client = NULL;
-        const hf_client_opts opts = {
-            .loop = &loop,
-            .server = {HF_SERVER_OPTS_INIT, .url = cases[i].url, .tls = &gone}};
-        assert_int_equal(hf_client_open(&client, &opts, detail), cases[i].err);
+        hf_server *server = NULL;
+        const hf_server_opts opts = {HF_SERVER_OPTS_INIT, .url = cases[i].url,
+                                     .tls = &gone};
+        assert_int_equal(hf_server_open(&server, &opts, detail), cases[i].err);
         assert_non_null(strstr(detail, cases[i].why));
-        assert_null(client);
+        assert_null(server);
     }
-    assert_int_equal(uv_loop_close(&loop), 0);
 }
 
 /* ---- the wrong kind of port ---- */
@@ -248,8 +245,8 @@ static void a_plain_server_is_told_by_the_deadline_at_the_latest(void **state)
     hf_client_fixture fixture;
     char url[64];
     (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%u", (unsigned)redis.port);
-    hf_client_fixture_open(&fixture, url,
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
+    hf_client_fixture_open_to(&fixture,
+                              &(hf_server_opts){.url = url, .connect_timeout_ms = 300});
     expect_loss(&fixture, HF_CONN, "speak TLS");
 }
 
@@ -376,8 +373,8 @@ static void a_silent_server_is_left_by_the_deadline(void **state)
     hf_client_fixture fixture;
     rogue r;
     rogue_start(&r, SILENT);
-    hf_client_fixture_open(&fixture, r.url,
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
+    hf_client_fixture_open_to(&fixture,
+                              &(hf_server_opts){.url = r.url, .connect_timeout_ms = 300});
     expect_loss(&fixture, HF_CONN, "no TLS handshake within the time");
     rogue_stop(&r);
 }

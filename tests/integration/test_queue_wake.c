@@ -307,8 +307,7 @@ static hf_client *open_other(void)
 {
     char detail[HF_DETAIL_SIZE];
     hf_client *other;
-    const hf_client_opts opts = {.loop = &fixture.loop,
-                                 .server = {.url = hf_fixture_url(&fixture.redis)}};
+    const hf_client_opts opts = {.loop = &fixture.loop, .redis = fixture.server};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
     return other;
 }

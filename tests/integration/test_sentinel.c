@@ -150,8 +150,8 @@ static void sentinels_that_are_down_are_passed_over(void **state)
     hf_fixture_signal(first, SIGSTOP);
     char url[HF_SENTINELS_URL_SIZE];
     hf_sentinels_url(all, 2, url);
-    hf_client_fixture_open(&fixture, url,
-                           &(hf_client_opts){.server = {.connect_timeout_ms = 600}});
+    hf_client_fixture_open_to(&fixture,
+                              &(hf_server_opts){.url = url, .connect_timeout_ms = 600});
     RUN_UNTIL(&fixture, LONG_MS, fixture.ready + fixture.lost > 0);
     assert_int_equal(fixture.lost, 0);
     assert_true(is_at(&primary));
@@ -258,10 +258,10 @@ static void the_login_at_sentinels_is_their_own(void **state)
             write_file(&guarded, cases[i].password, path);
         const hf_sentinel_opts login = {HF_SENTINEL_OPTS_INIT, .user = cases[i].user,
                                         .password_file = path};
-        hf_client_fixture_open(
-            &fixture, url,
-            &(hf_client_opts){
-                .server = {.sentinel = cases[i].password == NULL ? NULL : &login}});
+        hf_client_fixture_open_to(
+            &fixture,
+            &(hf_server_opts){.url = url,
+                              .sentinel = cases[i].password == NULL ? NULL : &login});
         if (cases[i].err != HF_OK)
             expect_fault(cases[i].err, "Sentinel 127.0.0.1:");
         else

@@ -28,22 +28,48 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
         fixture->on_event(fixture);
 }
 
-void hf_client_fixture_open(hf_client_fixture *fixture, const char *url,
-                            const hf_client_opts *opts)
+static void open_with(hf_client_fixture *fixture, const hf_client_opts *opts)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    *fixture = (hf_client_fixture){.err = HF_OK};
-    if (opts != NULL)
-        fixture->opts = *opts;
+    *fixture = (hf_client_fixture){.opts = *opts};
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     assert_int_equal(uv_timer_init(&fixture->loop, &fixture->tick), 0);
     assert_int_equal(uv_timer_start(&fixture->tick, on_tick, TICK_MS, TICK_MS), 0);
     fixture->opts.loop = &fixture->loop;
-    fixture->opts.server.url = url;
     fixture->opts.on_event = on_event;
     fixture->opts.arg = fixture;
     if (hf_client_open(&fixture->client, &fixture->opts, detail) != HF_OK)
         fail_msg("%s", detail);
+}
+
+static hf_server *open_server(const hf_server_opts *opts)
+{
+    hf_server *server;
+    char detail[HF_DETAIL_SIZE] = "";
+    if (hf_server_open(&server, opts, detail) != HF_OK)
+        fail_msg("%s", detail);
+    return server;
+}
+
+void hf_client_fixture_open_to(hf_client_fixture *fixture, const hf_server_opts *server)
+{
+    hf_server *redis = open_server(server);
+    open_with(fixture, &(hf_client_opts){.redis = redis});
+    hf_server_close(redis); /* the connection holds it */
+}
+
+void hf_client_fixture_open(hf_client_fixture *fixture, const char *url,
+                            const hf_client_opts *opts)
+{
+    hf_client_opts all = {.redis = NULL};
+    if (opts != NULL)
+        all = *opts;
+    hf_server *redis =
+        all.redis != NULL ? NULL : open_server(&(hf_server_opts){.url = url});
+    if (redis != NULL)
+        all.redis = redis;
+    open_with(fixture, &all);
+    hf_server_close(redis);
 }
 
 void hf_client_fixture_connect(hf_client_fixture *fixture, const char *url)

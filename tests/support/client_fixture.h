@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "redis/request.h"
+#include "redis/server.h"
 
 /* What became of one request. */
 typedef struct hf_asked {
@@ -39,9 +40,11 @@ typedef struct hf_client_fixture {
     bool closed;
 } hf_client_fixture;
 
-/* Opens a client; `opts` may be NULL, and its loop and callback are the fixture's. */
+/* Opens a client; `opts` may be NULL, and its loop and callback are the fixture's. The
+ * URL does not count if there is opts->redis. */
 void hf_client_fixture_open(hf_client_fixture *fixture, const char *url,
                             const hf_client_opts *opts);
+void hf_client_fixture_open_to(hf_client_fixture *fixture, const hf_server_opts *server);
 /* Closes it, unless the test did, and fails if anything is left on the loop. */
 void hf_client_fixture_close(hf_client_fixture *fixture);
 /* For a test that calls hf_client_close() itself. */

@@ -482,11 +482,13 @@ void hf_queue_fixture_start(hf_queue_fixture *fixture, const hf_fixture_options 
     hf_fixture_start(&fixture->redis, options);
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     assert_int_equal(hf_queue_init(&fixture->queue, "hf", "q"), HF_OK);
-    const hf_client_opts opts = {.loop = &fixture->loop,
-                                 .server = {.url = hf_fixture_url(&fixture->redis),
-                                            .connect_timeout_ms = ANSWER_MS,
-                                            .request_timeout_ms = ANSWER_MS},
-                                 .on_event = on_event};
+    const hf_server_opts server = {.url = hf_fixture_url(&fixture->redis),
+                                   .connect_timeout_ms = ANSWER_MS,
+                                   .request_timeout_ms = ANSWER_MS};
+    if (hf_server_open(&fixture->server, &server, detail) != HF_OK)
+        fail_msg("open: %s", detail);
+    const hf_client_opts opts = {
+        .loop = &fixture->loop, .redis = fixture->server, .on_event = on_event};
     if (hf_client_open(&fixture->client, &opts, detail) != HF_OK)
         fail_msg("open: %s", detail);
     hf_queue_fixture_ready(fixture);
@@ -518,6 +520,7 @@ void hf_queue_fixture_stop(hf_queue_fixture *fixture)
     if (!fixture->broken)
         hf_queue_fixture_audit(fixture, false);
     hf_client_close(fixture->client, on_closed, fixture);
+    hf_server_close(fixture->server);
     while (!fixture->closed)
         (void)uv_run(&fixture->loop, UV_RUN_ONCE);
     (void)uv_run(&fixture->loop, UV_RUN_DEFAULT);

@@ -10,6 +10,7 @@
 
 #include "holdfast/admin.h"
 #include "queue/ops.h"
+#include "redis/server.h"
 #include "tests/support/redis_fixture.h"
 
 enum {
@@ -33,6 +34,7 @@ typedef struct hf_queue_fixture_job {
 typedef struct hf_queue_fixture {
     hf_fixture redis;
     uv_loop_t loop;
+    hf_server *server;
     hf_client *client;
     hf_queue queue;
     hf_admin *admin; /* of hf_queue_fixture_up_admin(); else NULL */

@@ -117,7 +117,7 @@ bool hf_sites_ready(const hf_worker *w)
 static hf_err make_nowhere(hf_worker *w)
 {
     hf_site *site = site_of(w->nodes.away);
-    hf_err err = hf_server_open_any(&site->base.redis, &w->server, w->detail);
+    hf_err err = hf_server_open(&site->base.redis, &w->server, w->detail);
     if (err != HF_OK)
         return err;
     site->worker = w;
