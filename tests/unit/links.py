@@ -3,6 +3,7 @@
 
 Without a folder these are the documents of the sources. A link must lead to a file of the same tree,
 and its anchor to a heading there. The check tests itself first with documents that are wrong."""
+import gzip
 import os
 import re
 import sys
@@ -15,9 +16,10 @@ LINK = re.compile(r"""!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^()\s>]+)>?(?:\s+"[^
 
 
 def prose(path):
-    """The text without its blocks and spans of code, which have no links."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    """The text without its blocks and spans of code, which have no links. Debian compresses the one of CHANGELOG.md."""
+    with open(path, "rb") as file:
+        data = file.read()
+    text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
     text = re.sub(r"^(```+|~~~+).*?^\1\s*$", "", text, flags=re.M | re.S)
     return re.sub(r"(`+)[^`]+?\1", lambda span: span.group() if "](" not in span.group() else "", text)
 
@@ -67,6 +69,10 @@ def test_itself():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         assert wrong(folder) == ([], 3), wrong(folder)
+        with gzip.open(os.path.join(folder, "packed.gz"), "wt", encoding="utf-8") as file:
+            file.write("# Packed\n[a](good.md#its)\n")
+        os.symlink("packed.gz", os.path.join(folder, "packed.md"))
+        assert wrong(folder) == ([], 4), wrong(folder)
         with open(os.path.join(folder, "bad.md"), "w", encoding="utf-8") as file:
             file.write("[a](gone.md) [b](good.md#no) ![c](p.svg) [d](../outside)\n[e]: gone.txt\n"
                        '<img src="gone.svg"> [`f` [g]](sub/c.md#no)\n')
