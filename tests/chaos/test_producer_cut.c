@@ -204,9 +204,9 @@ static bool busy(lane *l)
 /* Polls, with a deadline, for what is to come in this round. */
 #define AWAIT(l, cond)                                                                   \
     do {                                                                                 \
-        const uint64_t await_until = hf_test_now_ms() + PATIENCE_MS;                     \
+        const uint64_t await_until = hf_test_fair_ms() + PATIENCE_MS;                    \
         while (!(cond) && (l)->fault[0] == '\0') {                                       \
-            if (hf_test_now_ms() >= await_until)                                         \
+            if (hf_test_fair_ms() >= await_until)                                        \
                 fault((l), "round %u: not in time: %s", (l)->round, #cond);              \
             hf_test_pause_ms(1);                                                         \
         }                                                                                \

@@ -41,9 +41,9 @@ static void run(const char *options, const char *script)
 
 static void shows(const char *text)
 {
-    const uint64_t until = hf_test_now_ms() + LONG_MS;
+    const uint64_t until = hf_test_fair_ms() + LONG_MS;
     while (!hf_terminal_shows(&terminal, text))
-        if (hf_test_now_ms() >= until)
+        if (hf_test_fair_ms() >= until)
             fail_msg("expected \"%s\" at the terminal, found:\n%s", text, terminal.text);
 }
 

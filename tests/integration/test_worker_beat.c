@@ -89,7 +89,7 @@ static void it_names_the_holder_and_the_command(void **state)
 
 static uint64_t left_ms(uint64_t until_ms)
 {
-    uint64_t now = hf_test_now_ms();
+    uint64_t now = hf_test_fair_ms();
     return now < until_ms ? until_ms - now : 0;
 }
 
@@ -99,7 +99,7 @@ static void every_change_is_shown_at_once(void **state)
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, shows("state", "serving"));
-    uint64_t until = hf_test_now_ms() + 30000;
+    uint64_t until = hf_test_fair_ms() + 30000;
     for (int i = 0; i < 3; i++) {
         hf_worker_quiet(worker.worker);
         EVENTUALLY(left_ms(until), shows("state", "quiet"));

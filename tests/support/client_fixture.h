@@ -14,6 +14,7 @@
 
 #include "redis/request.h"
 #include "redis/server.h"
+#include "tests/support/eventually.h"
 
 /* What became of one request. */
 typedef struct hf_asked {
@@ -65,9 +66,9 @@ const char *hf_ask_now(hf_client_fixture *fixture, hf_asked *asked, const char *
 /* Runs the loop until `cond` is true; fails the test after `ms`. */
 #define RUN_UNTIL(fixture, ms, cond)                                                     \
     do {                                                                                 \
-        const uint64_t run_until = uv_hrtime() / 1000000 + (uint64_t)(ms);               \
+        const uint64_t run_until = hf_test_fair_ms() + (uint64_t)(ms);                   \
         while (!(cond)) {                                                                \
-            if (uv_hrtime() / 1000000 >= run_until)                                      \
+            if (hf_test_fair_ms() >= run_until)                                          \
                 fail_msg("not within %u ms: %s (last: %s)", (unsigned)(ms), #cond,       \
                          (fixture)->detail);                                             \
             uv_run(&(fixture)->loop, UV_RUN_ONCE);                                       \

@@ -1,14 +1,51 @@
-/* eventually.c - the clock and the pause behind eventually.h. */
+/* eventually.c - the clocks and the pause behind eventually.h. */
 #include "tests/support/eventually.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t hf_test_now_ms(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+/* What part of a processor each thread gets that wants one now; 1: there are enough. */
+static double share_now(void)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    char text[128];
+    long running = 0;
+    int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    text[len < 0 ? 0 : len] = '\0';
+    if (sscanf(text, "%*f %*f %*f %ld/", &running) != 1 || running <= processors)
+        return 1;
+    return (double)processors / (double)running;
+}
+
+uint64_t hf_test_fair_ms(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint64_t seen_ms;
+    static double share, fair_ms;
+    double now_share = share_now();
+    pthread_mutex_lock(&lock);
+    uint64_t now_ms = hf_test_now_ms();
+    if (seen_ms != 0)
+        fair_ms += (double)(now_ms - seen_ms) * (share < now_share ? share : now_share);
+    seen_ms = now_ms;
+    share = now_share;
+    uint64_t result = (uint64_t)fair_ms;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
 void hf_test_pause_ms(unsigned ms)

@@ -18,16 +18,20 @@ uint64_t hf_test_now_ms(void);      /* a clock that only goes forward */
 void hf_test_pause_ms(unsigned ms); /* for the polls below, and for nothing else */
 unsigned hf_test_asks(uint64_t ms); /* how often a condition is asked at least */
 
-/* Becomes the value of `cond`, asked every 2 ms until it is true or `ms` have passed. A
- * machine that is too busy for this program, or that stood still, is too busy for what is
- * waited for as well: so it is also asked as often as a machine that runs would ask in a
- * part of that time. */
+/* A clock for deadlines and upper bounds. While more threads want a processor than there
+ * are, it runs slower: as fast as each of them gets on. So a bound is as tight as it
+ * looks on an idle machine, and a busy one has more time. */
+uint64_t hf_test_fair_ms(void);
+
+/* Becomes the value of `cond`, asked every 2 ms until it is true or `ms` of the clock
+ * above have passed. A machine that stood still did so for what is waited for as well: so
+ * it is also asked as often as a machine that runs would ask in a part of that time. */
 #define EVENTUALLY(ms, cond)                                                             \
     do {                                                                                 \
-        const uint64_t eventually_until = hf_test_now_ms() + (uint64_t)(ms);             \
+        const uint64_t eventually_until = hf_test_fair_ms() + (uint64_t)(ms);            \
         unsigned eventually_asks = hf_test_asks((uint64_t)(ms));                         \
         while (!(cond)) {                                                                \
-            if (eventually_asks == 0 && hf_test_now_ms() >= eventually_until)            \
+            if (hf_test_fair_ms() >= eventually_until && eventually_asks == 0)           \
                 fail_msg("not within %u ms: %s", (unsigned)(ms), #cond);                 \
             hf_test_pause_ms(2);                                                         \
             eventually_asks -= eventually_asks > 0;                                      \

@@ -96,12 +96,12 @@ static bool reap(hf_proc *p, int flags)
 
 bool hf_proc_wait(hf_proc *p, unsigned ms)
 {
-    const uint64_t until = hf_test_now_ms() + ms;
+    const uint64_t until = hf_test_fair_ms() + ms;
     unsigned asks = hf_test_asks(ms);
     if (p->pid == 0)
         return true;
     while (!reap(p, WNOHANG)) {
-        if (asks == 0 && hf_test_now_ms() >= until)
+        if (hf_test_fair_ms() >= until && asks == 0)
             return false;
         hf_test_pause_ms(2);
         asks -= asks > 0;
@@ -151,6 +151,16 @@ bool hf_pid_alive(pid_t pid)
     /* The state follows the name, which may itself hold a parenthesis. */
     const char *state = strrchr(hf_read_file(path, text, sizeof text), ')');
     return state != NULL && strlen(state) > 2 && state[2] != 'Z' && state[2] != 'X';
+}
+
+uint64_t hf_pid_waited_ns(pid_t pid)
+{
+    char path[40], text[128];
+    unsigned long long waited_ns = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
+    if (sscanf(hf_read_file(path, text, sizeof text), "%*u %llu", &waited_ns) != 1)
+        return 0;
+    return waited_ns;
 }
 
 pid_t hf_fork_as(pid_t number)

@@ -3,6 +3,7 @@
 #define HF_TESTS_PROC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct hf_proc {
@@ -50,6 +51,10 @@ void hf_env_add(const char *pair);
 
 /* True while a process of that pid exists and is no zombie. */
 bool hf_pid_alive(pid_t pid);
+
+/* For how long its first thread wanted a processor and had none, as the kernel counts it.
+ */
+uint64_t hf_pid_waited_ns(pid_t pid);
 
 /* Whether a process has a handler for a signal. */
 bool hf_pid_catches(pid_t pid, int signal);

@@ -11,7 +11,7 @@
 #include "queue/record.h"
 #include "tests/support/eventually.h"
 
-enum { ANSWER_MS = 20000, TOGETHER = 8 };
+enum { ANSWER_MS = 20000, TICK_MS = 100, TOGETHER = 8 };
 
 /* ---- asking ---- */
 
@@ -45,10 +45,10 @@ static void on_alarm(uv_timer_t *timer)
 static void run_until(hf_queue_fixture *fixture, const bool *done)
 {
     uv_timer_t alarm;
-    uint64_t until = hf_test_now_ms() + 2 * ANSWER_MS;
+    uint64_t until = hf_test_fair_ms() + 2 * ANSWER_MS;
     assert_int_equal(uv_timer_init(&fixture->loop, &alarm), 0);
-    assert_int_equal(uv_timer_start(&alarm, on_alarm, 2 * ANSWER_MS, 0), 0);
-    while (!*done && hf_test_now_ms() < until)
+    assert_int_equal(uv_timer_start(&alarm, on_alarm, TICK_MS, TICK_MS), 0);
+    while (!*done && hf_test_fair_ms() < until)
         (void)uv_run(&fixture->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&alarm, NULL);
     (void)uv_run(&fixture->loop, UV_RUN_NOWAIT);
@@ -461,8 +461,8 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
 
 void hf_queue_fixture_ready_client(hf_queue_fixture *fixture, hf_client *client)
 {
-    uint64_t until = hf_test_now_ms() + 2 * ANSWER_MS;
-    while (!hf_client_ready(client) && hf_test_now_ms() < until) {
+    uint64_t until = hf_test_fair_ms() + 2 * ANSWER_MS;
+    while (!hf_client_ready(client) && hf_test_fair_ms() < until) {
         (void)uv_run(&fixture->loop, UV_RUN_NOWAIT);
         hf_test_pause_ms(1);
     }

@@ -200,7 +200,7 @@ static bool answers(const hf_fixture *f)
 /* True: it answers. False: it ended, which a port taken meanwhile explains. */
 static bool came_up(hf_fixture *f)
 {
-    const uint64_t until = hf_test_now_ms() + START_MS;
+    const uint64_t until = hf_test_fair_ms() + START_MS;
     while (!answers(f)) {
         int status;
         if (waitpid(f->pid, &status, WNOHANG) == f->pid) {
@@ -211,7 +211,7 @@ static bool came_up(hf_fixture *f)
                 skip_all(f, "the redis-server in PATH was built without TLS");
             return false;
         }
-        if (hf_test_now_ms() >= until) {
+        if (hf_test_fair_ms() >= until) {
             hf_fixture_kill(f, SIGKILL);
             give_up(f, "the server did not answer in time");
         }

@@ -88,8 +88,8 @@ static bool reap(hf_terminal *t, int flags)
 
 int hf_terminal_end(hf_terminal *t, unsigned ms)
 {
-    const uint64_t until = hf_test_now_ms() + ms;
-    while (t->pid != 0 && !reap(t, WNOHANG) && hf_test_now_ms() < until)
+    const uint64_t until = hf_test_fair_ms() + ms;
+    while (t->pid != 0 && !reap(t, WNOHANG) && hf_test_fair_ms() < until)
         if (!take(t))
             hf_test_pause_ms(READ_MS);
     bool late = t->pid != 0;

@@ -57,11 +57,11 @@ static void the_end_does_not_wait_for_a_look_up(void **state)
     open_post("http://collector.invalid:4318");
     assert_int_equal(pthread_create(&thread, NULL, send_it, NULL), 0);
     EVENTUALLY(LONG_MS, atomic_load(&asked));
-    const uint64_t began = hf_test_now_ms();
+    const uint64_t began = hf_test_fair_ms();
     hf_post_end_at(post, hf_boot_ns());
     assert_int_equal(pthread_join(thread, NULL), 0);
     hf_post_free(post);
-    assert_true(hf_test_now_ms() - began < LONG_MS / 2);
+    assert_true(hf_test_fair_ms() - began < LONG_MS / 2);
     assert_int_equal(answer.status, 0);
     atomic_store(&let_go, true);
 }

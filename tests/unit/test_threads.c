@@ -17,7 +17,7 @@
 #include "tests/support/eventually.h"
 #include "worker/runner/threads.h"
 
-enum { THREADS = 4, ROUNDS = 5000, SOON_US = 30, WAIT_MS = 30000 };
+enum { THREADS = 4, ROUNDS = 5000, SOON_US = 30, WAIT_MS = 240000 };
 
 /* What a job does; it is in its run's timeout_ms. */
 enum { NOTHING, LOOK, CHOOSE, MEET };
