@@ -15,7 +15,7 @@
 
 enum { NOBODY = 65534 };
 
-static const hf_worker_opts quick = {HF_WORKER_OPTS_INIT, .lease_ms = 3000,
+static const hf_worker_opts quick = {HF_WORKER_OPTS_INIT, .lease_ms = 6000,
                                      .minder = HF_TEST_COMMAND};
 static char path[108];
 static hf_proc joined;

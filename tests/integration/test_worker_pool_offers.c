@@ -8,9 +8,9 @@
 #include "tests/support/admin.h"
 #include "tests/support/pool_test.h"
 
-static const hf_worker_opts quick = {HF_WORKER_OPTS_INIT, .lease_ms = 3000,
+static const hf_worker_opts quick = {HF_WORKER_OPTS_INIT, .lease_ms = 6000,
                                      .minder = HF_TEST_COMMAND};
-static const hf_worker_opts any_queue = {HF_WORKER_OPTS_INIT, .lease_ms = 3000,
+static const hf_worker_opts any_queue = {HF_WORKER_OPTS_INIT, .lease_ms = 6000,
                                          .minder = HF_TEST_COMMAND,
                                          .offered_queues = true};
 

@@ -36,10 +36,16 @@ static void start_one(void)
     hf_pool_fixture_start(&f, &opts, &pool, 1, true);
 }
 
+static void start_impatient(void)
+{
+    hf_pool pool = impatient(pool_of(1, NULL));
+    hf_pool_fixture_start(&f, &opts, &pool, 1, true);
+}
+
 /* One process with several. */
 static void start_shared(const char *plain)
 {
-    hf_pool pool = pool_of(1, ARGS("parallel=4", plain));
+    hf_pool pool = impatient(pool_of(1, ARGS("parallel=4", plain)));
     hf_pool_fixture_start(&f, &opts, &pool, 1, true);
 }
 
@@ -323,7 +329,7 @@ static void garbage_is_a_crash_of_the_run(void **state)
 static void half_a_verdict_is_none(void **state)
 {
     (void)state;
-    start_one();
+    start_impatient();
     hf_pool_fixture_put(&f, "a", "half", "", ",\"timeout\":200");
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out after 200ms"));
     is_served("b");
@@ -334,7 +340,7 @@ static void a_process_that_never_reads_is_killed_at_the_time_out(void **state)
     static const char options[] = ",\"timeout\":300,\"max_attempts\":1";
     (void)state;
     hf_write_file(f.start, "unread");
-    start_one();
+    start_impatient();
     hf_pool_fixture_put(&f, "small", "noop", "", options);
     EVENTUALLY(SOON_MS,
                hf_pool_fixture_ended(&f, "small", "dead", "timed out after 300ms"));
@@ -378,7 +384,7 @@ static void a_process_that_becomes_another_program_has_crashed(void **state)
 static void a_process_that_stops_itself_is_killed_at_the_time_out(void **state)
 {
     (void)state;
-    start_one();
+    start_impatient();
     hf_pool_fixture_put(&f, "a", "halt", "", ",\"timeout\":200");
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out after 200ms"));
     EVENTUALLY(SOON_MS, !hf_pid_alive(hf_pool_fixture_pid_of(&f, "a")));
@@ -441,7 +447,7 @@ static void a_run_that_ends_when_it_is_asked_spares_its_process(void **state)
 static void a_run_that_does_not_is_killed_with_its_process(void **state)
 {
     (void)state;
-    start_one();
+    start_impatient();
     hf_pool_fixture_put(&f, "a", "hang", "", ",\"timeout\":200");
     EVENTUALLY(SOON_MS, hf_pool_fixture_ended(&f, "a", "retry", "timed out after 200ms"));
     EVENTUALLY(SOON_MS, !hf_pid_alive(hf_pool_fixture_pid_of(&f, "a")));
@@ -487,7 +493,8 @@ static void neighbours_are_not_counted_by_a_plain_program_either(void **state)
 static void a_neighbour_goes_on_beside_a_run_that_is_asked_to_end(void **state)
 {
     (void)state;
-    start_shared(NULL);
+    hf_pool pool = pool_of(1, ARGS("parallel=4"));
+    hf_pool_fixture_start(&f, &opts, &pool, 1, true);
     put("slow", "sleep", "900");
     EVENTUALLY(SOON_MS, did("begin") == 1);
     hf_pool_fixture_put(&f, "a", "gentle", "", ",\"timeout\":200");
@@ -514,7 +521,7 @@ static void no_job_is_given_to_a_process_that_is_asked_to_end_a_run(void **state
 
 /* ---- it is cancelled, or lost ---- */
 
-static const hf_worker_opts quick = {HF_WORKER_OPTS_INIT, .lease_ms = 3000,
+static const hf_worker_opts quick = {HF_WORKER_OPTS_INIT, .lease_ms = 6000,
                                      .minder = HF_TEST_COMMAND};
 
 static void a_cancelled_run_ends_and_its_process_stays(void **state)
@@ -534,7 +541,7 @@ static void a_cancelled_run_ends_and_its_process_stays(void **state)
 
 static void a_cancelled_run_that_hangs_is_killed(void **state)
 {
-    hf_pool pool = pool_of(1, ARGS("parallel=2"));
+    hf_pool pool = impatient(pool_of(1, ARGS("parallel=2")));
     (void)state;
     hf_pool_fixture_start(&f, &quick, &pool, 1, true);
     put_long("slow");

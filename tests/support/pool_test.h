@@ -66,10 +66,19 @@ static inline long long meta(const char *field)
     return hf_queue_fixture_meta(&f.queue, field);
 }
 
+/* Its grace is enough for a process that answers, on any machine. */
 static inline hf_pool pool_of(uint32_t processes, const char *const *args)
 {
     hf_pool_fixture_argv(&f, argv, args);
-    return (hf_pool){HF_POOL_INIT, .argv = argv, .processes = processes, .grace_ms = 300};
+    return (hf_pool){HF_POOL_INIT, .argv = argv, .processes = processes,
+                     .grace_ms = 5000};
+}
+
+/* For processes that do not answer, which are killed after it. */
+static inline hf_pool impatient(hf_pool pool)
+{
+    pool.grace_ms = 300;
+    return pool;
 }
 
 static inline void start(const hf_worker_opts *with, hf_pool pool, bool ready)
