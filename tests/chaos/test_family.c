@@ -98,10 +98,13 @@ static void a_daemon_of_a_program_that_is_done_lives_on(void **state)
 static void a_process_that_gave_up_its_mark_lives_on(void **state)
 {
     hf_outcome o;
+    char script[256];
     (void)state;
-    hf_program_fixture_sh(&fixture, &o,
-                          "prlimit --locks=0:0 setsid -f sh -c 'echo $$; exec sleep 60'; "
-                          "sleep 0.3; exit 7");
+    (void)snprintf(script, sizeof script,
+                   "G=%s/gone; export G; prlimit --locks=0:0 setsid -f sh -c 'echo $$; : "
+                   ">$G; exec sleep 60'; while [ ! -e $G ]; do sleep 0.01; done; exit 7",
+                   fixture.dir);
+    hf_program_fixture_sh(&fixture, &o, script);
     assert_true(o.n_lines > 0 && hf_pid_alive(hf_outcome_pid(&o, 0)));
     kill(hf_outcome_pid(&o, 0), SIGKILL);
     hf_outcome_free(&o);
@@ -112,12 +115,12 @@ static void the_time_out_asks_what_left_the_group_as_well(void **state)
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     (void)state;
-    job.timeout_ms = 500;
+    job.timeout_ms = 3000; /* by then both have set their traps */
     hf_program_fixture_script(
         &fixture, &o,
         "trap : TERM; setsid sh -c 'trap \"echo asked; exit\" TERM; while :; do sleep "
         "0.02; done' & while :; do sleep 0.02; done",
-        (hf_program){HF_PROGRAM_INIT, .grace_ms = 2000}, job);
+        (hf_program){HF_PROGRAM_INIT, .grace_ms = 5000}, job);
     assert_true(o.result.timed_out && hf_outcome_has(&o, 1, "asked"));
     hf_outcome_free(&o);
 }
