@@ -162,6 +162,32 @@ static void it_is_never_sent_in_the_turn_of_a_claim(void **state)
 
 static int64_t over_ms; /* the end of the last minute in which jobs ended */
 
+/* Attempts of which the worker knows that they ended: Redis counts them before. */
+static long long known(void)
+{
+    char *text;
+    size_t len;
+    assert_int_equal(hf_worker_metrics(worker.worker, HF_METRICS_PROMETHEUS, &text, &len),
+                     HF_OK);
+    const char *count = strstr(text, "\nholdfast_job_run_seconds_count{");
+    const long long n = count == NULL ? 0 : strtoll(strstr(count, "} ") + 2, NULL, 10);
+    free(text);
+    return n;
+}
+
+/* The loop of the worker has turned: what was due is done. */
+static void let_it_turn(void)
+{
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .max_attempts = 3};
+    hf_worker_fixture_fill(&worker, proxy.url, &opts);
+    for (int i = 0; i < 2; i++) {
+        const uint64_t before = hf_worker_reloads(worker.worker);
+        assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
+                         HF_OK);
+        EVENTUALLY(SOON_MS, hf_worker_reloads(worker.worker) > before);
+    }
+}
+
 /* Runs jobs, and loses Redis before their minute is over, so the history lacks them. If
  * the machine is too slow for that the history gets them, and others are run. Returns how
  * many attempts the history has. */
@@ -176,7 +202,7 @@ static unsigned lose_redis(unsigned jobs)
         hf_fixture_clock_jump(redis, (2 * MINUTE_MS - 10000 - in_minute_ms) % MINUTE_MS);
         over_ms = (hf_queue_fixture_now(&fixture) / MINUTE_MS + 1) * MINUTE_MS;
         put(n, jobs, "ok");
-        EVENTUALLY(SOON_MS, counter("done") == n + jobs);
+        EVENTUALLY(SOON_MS, known() == n + jobs);
         hf_proxy_refuse(&proxy, true);
         hf_proxy_close_all(&proxy);
         if (hf_queue_fixture_now(&fixture) < over_ms)
@@ -193,6 +219,7 @@ static void what_is_older_than_ten_minutes_is_dropped_and_counted(void **state)
     (void)state;
     const unsigned before = lose_redis(5);
     EVENTUALLY(SOON_MS, hf_queue_fixture_now(&fixture) > over_ms + 6000);
+    let_it_turn(); /* the minute is closed */
     atomic_fetch_add(&ahead_ms, 9 * MINUTE_MS);
     EVENTUALLY(SOON_MS, hf_queue_fixture_now(&fixture) > over_ms + 9000);
     assert_int_equal(hf_worker_fixture_said(&worker, "the history lacks"), 0);
