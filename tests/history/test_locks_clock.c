@@ -12,7 +12,7 @@
 #include "tests/history/nemesis.h"
 #include "tests/history/play.h"
 
-enum { SEEDS = 2, PLAY_MS = 5000, SOON_MS = 20000, LEASE_MS = 1000 };
+enum { SEEDS = 2, PLAY_MS = 5000, SOON_MS = 120000, LEASE_MS = 1000 };
 
 static hf_history_fixture fixture;
 static bool open_fixture;

@@ -246,7 +246,7 @@ static void a_change_in_doubt_is_not_told_as_not_done(void **state)
     bury_all("dead", 1);
     hf_admin_close(admin);
     const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url),
-                                .deadline_ms = 300};
+                                .deadline_ms = 1500};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         unsigned cuts = hf_proxy_cuts(&proxy);

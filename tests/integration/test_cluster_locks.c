@@ -308,7 +308,7 @@ static void a_waiting_lock_follows_its_slot(void **state)
  * counts, so the time to connect is no limit. */
 static void a_lock_backs_off_while_its_slot_moves(void **state)
 {
-    enum { CONNECT_MS = 1000 };
+    enum { CONNECT_MS = 5000 };
     char name[NAME];
     hf_lock_client *locks;
     hf_lock_waiter w;
@@ -360,7 +360,7 @@ static void a_lock_whose_slot_stays_on_the_way_is_lost(void **state)
 /* The connection is in order: the last refusal is the reason. */
 static void a_question_says_that_the_slot_is_on_the_way(void **state)
 {
-    enum { CONNECT_MS = 500 };
+    enum { CONNECT_MS = 3000 };
     char name[NAME];
     hf_lock_client *locks;
     hf_lock_look look = {HF_LOCK_LOOK_INIT};

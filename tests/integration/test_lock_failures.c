@@ -158,7 +158,7 @@ static bool holds_for(hf_lock *lock, uint32_t lease_ms)
 
 static void f5_work_may_outlast_the_lease(void **state)
 {
-    enum { LEASE = 800, ROUNDS = 10 };
+    enum { LEASE = 2000, ROUNDS = 10 };
     bool held = false;
     (void)state;
     for (int i = 0; i < ROUNDS && !held; i++) {

@@ -12,7 +12,7 @@
 #include "tests/support/lock_fixture.h"
 #include "tests/support/proc.h"
 
-enum { LEASE_MS = 4500, GRACE_MS = 1000, LONG_MS = 30000 };
+enum { LEASE_MS = 9000, GRACE_MS = 3000, LONG_MS = 30000 };
 
 static hf_lock_fixture fixture;
 static hf_lock_client *locks;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "tests/support/set_fixture.h"
 
-enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 30000 };
+enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 120000 };
 
 static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;
@@ -295,10 +295,10 @@ static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
     fixture.request_timeout_ms = 500;
     a = hf_set_fixture_open(&fixture, N, true);
     hf_lock_set *set =
-        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 1500});
+        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 4000});
     struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
     assert_int_equal(poll(&fd, 1, 0), 0);
-    ALWAYS(1800, hf_lock_set_held(set)); /* it is renewed */
+    ALWAYS(4500, hf_lock_set_held(set)); /* it is renewed */
     cut(0, N);
     uint64_t last_ns = hf_lock_set_deadline_ns(set);
     for (uint64_t now_ns = hf_boot_ns(); now_ns < last_ns + 100 * HF_MS_NS;
@@ -414,7 +414,7 @@ static void counterexample_a_server_without_persistence_votes_twice(void **state
     fixture.request_timeout_ms = 500;
     a = hf_set_fixture_open(&fixture, 3, true);
     hf_lock_set *first =
-        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 5000});
+        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 15000});
     assert_int_equal(hf_lock_set_standing(first), 2);
     cut(0, 2);
     hf_fixture_kill(&fixture.redis[1], SIGKILL);

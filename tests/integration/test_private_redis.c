@@ -77,7 +77,7 @@ static void test_it_answers_when_it_was_started(void **state)
     start(&redis, false);
     const hf_admin_opts opts = {
         HF_ADMIN_OPTS_INIT,
-        .server = HF_SERVER(.url = redis.url, .connect_timeout_ms = 1000)};
+        .server = HF_SERVER(.url = redis.url, .connect_timeout_ms = 30000)};
     assert_int_equal(hf_admin_open(&admin, &opts, NULL), HF_OK);
     assert_false(hf_admin_server(admin)->aof);
     assert_false(hf_admin_server(admin)->rdb);

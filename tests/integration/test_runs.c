@@ -120,7 +120,8 @@ static size_t lines_of(const char *id)
 static void start(const hf_worker_opts *opts)
 {
     forget();
-    hf_worker_fixture_start(&worker, redis->url, opts, 0);
+    static const hf_worker_opts patient = {HF_WORKER_OPTS_INIT, .lease_ms = 10000};
+    hf_worker_fixture_start(&worker, redis->url, opts != NULL ? opts : &patient, 0);
 }
 
 static void put(const char *id, const char *payload)
@@ -278,11 +279,13 @@ static void runs_in_one_lane_do_not_overlap(void **state)
     (void)state;
     forget();
     watch();
-    hf_worker_fixture_start_own(&worker, redis->url, NULL, 0, take_time, NULL);
-    put("a", "2500");
+    hf_worker_fixture_start_own(&worker, redis->url,
+                                &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 10000},
+                                0, take_time, NULL);
+    put("a", "6000");
     EVENTUALLY(SOON_MS, hf_fixture_number(redis, "ZCARD hf:{q}:running") == 1);
     ALWAYS(1500, true);
-    put("b", "3500");
+    put("b", "6000");
     EVENTUALLY(SOON_MS, has_ended("a", HF_RUN_DONE) && has_ended("b", HF_RUN_DONE));
     assert_true(told("a")->start_ms + told("a")->ran_ms > told("b")->start_ms);
     assert_int_equal(told("a")->slot, 0);
@@ -294,7 +297,7 @@ static void an_entry_has_200_runs_and_counts_the_others(void **state)
     char ids[MANY][16];
     (void)state;
     watch();
-    start(&(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = MANY, .lease_ms = 5000});
+    start(&(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = MANY, .lease_ms = 20000});
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
         put(ids[i], "gate");

@@ -460,9 +460,10 @@ static void a_long_job_keeps_its_lock(void **state)
 {
     (void)state;
     put("a", "gate", 0);
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 3000}, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    ALWAYS(2500, hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 0);
+    ALWAYS(6500, hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 0);
     atomic_store(&worker.gate, true);
     EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);

@@ -40,7 +40,7 @@ static int down(void **state)
 static void start(uint32_t lease_ms)
 {
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = lease_ms,
-                                 .server = HF_SERVER(.request_timeout_ms = 3000)};
+                                 .server = HF_SERVER(.request_timeout_ms = 20000)};
     hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
 }
 
@@ -83,7 +83,7 @@ static void assert_cancelled(const char *id)
 static void a_running_handler_is_asked_to_stop_and_its_job_is_gone(void **state)
 {
     (void)state;
-    start_with(1000, "heed");
+    start_with(3000, "heed");
     cancel("a");
     assert_cancelled("a");
     assert_true(atomic_load(&worker.asked_to_stop));
@@ -95,7 +95,7 @@ static void a_running_handler_is_asked_to_stop_and_its_job_is_gone(void **state)
 static void a_handler_that_finishes_is_done(void **state)
 {
     (void)state;
-    start_with(1000, "gate");
+    start_with(3000, "gate");
     hf_job_info info = {HF_JOB_INFO_INIT};
     assert_int_equal(hf_admin_cancel(admin, "q", "a", &info, NULL), HF_RUNNING);
     EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
@@ -156,7 +156,7 @@ static void what_waits_for_a_thread_is_not_started(void **state)
 /* So much of its lease had passed that it is renewed before it may start. */
 static void what_is_held_back_is_not_started(void **state)
 {
-    enum { LEASE_MS = 3000, AWAY_MS = 1600 };
+    enum { LEASE_MS = 10000, AWAY_MS = 5100 };
     (void)state;
     start(LEASE_MS);
     EVENTUALLY(15000, at_rest());
@@ -174,7 +174,7 @@ static void what_is_held_back_is_not_started(void **state)
 static void an_answer_that_is_lost_changes_nothing(void **state)
 {
     (void)state;
-    start_with(1000, "heed");
+    start_with(3000, "heed");
     (void)hf_fixture_command(&queue.redis, "SCRIPT LOAD %s", hf_lua_queue_release.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_release.sha1);
     cancel("a");
@@ -186,7 +186,7 @@ static void an_answer_that_is_lost_changes_nothing(void **state)
 static void a_redis_that_forgot_its_scripts_or_is_full_ends_it_too(void **state)
 {
     (void)state;
-    start_with(1000, "heed");
+    start_with(3000, "heed");
     cancel("a");
     assert_string_equal(hf_fixture_command(&queue.redis, "SCRIPT FLUSH"), "OK");
     assert_string_equal(hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 1"), "OK");

@@ -12,7 +12,7 @@
 #include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
 
-enum { LONG_MS = 30000, TRIES = 20000, JOBS = 300, ROUNDS = 20 };
+enum { LONG_MS = 30000, LEASE_MS = 3000, TRIES = 20000, JOBS = 300, ROUNDS = 20 };
 
 static hf_queue_fixture queue;
 static hf_worker_fixture worker;
@@ -81,8 +81,9 @@ static hf_verdict handle(hf_run *run, void *arg)
 
 static void start(void)
 {
-    hf_worker_fixture_start_handler(&worker, hf_fixture_url(&queue.redis), 0, handle,
-                                    NULL);
+    hf_worker_fixture_start_own(
+        &worker, hf_fixture_url(&queue.redis),
+        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = LEASE_MS}, 0, handle, NULL);
 }
 
 static void put(const char *payload)
@@ -193,7 +194,7 @@ static void a_handler_that_stays_away_holds_up_nothing(void **state)
         put("short");
         EVENTUALLY(LONG_MS, atomic_load(&ran) == before + i);
     }
-    hf_test_pause_ms(1500);
+    hf_test_pause_ms(LEASE_MS * 3 / 2);
     atomic_store(&gate, true);
     assert_all_done();
     assert_false(atomic_load(&lost));

@@ -11,7 +11,7 @@
 #include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
 
-enum { LEASE_MS = 1000, STEPS = 4 };
+enum { LEASE_MS = 5000, STEPS = 4 };
 
 static hf_queue_fixture queue;
 static hf_worker_fixture worker;
@@ -99,7 +99,8 @@ static hf_verdict handle(hf_run *run, void *arg)
 
 static void start(const char *url, const char *payload)
 {
-    hf_worker_fixture_start_handler(&worker, url, 0, handle, NULL);
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LEASE_MS};
+    hf_worker_fixture_start_own(&worker, url, &opts, 0, handle, NULL);
     hf_queue_fixture_put(&queue, "a", payload, 0);
 }
 

@@ -127,7 +127,7 @@ static void put_to_other(const char *id, int64_t due_ms)
 
 static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
 {
-    enum { DUE_MS = 1500 }; /* by then it is full, also on a busy machine */
+    enum { DUE_MS = 5000 }; /* by then it is full, also on a busy machine */
     (void)state;
     start_with_one_slot();
     hf_queue_fixture_put(&queue, "late", "ok", hf_queue_fixture_now(&queue) + DUE_MS);
@@ -157,7 +157,7 @@ static void break_waiting_connection(void)
 /* It has a time, is full, and then may have lost another baton, too. */
 static void a_full_worker_in_doubt_gives_back_the_baton_whose_time_has_come(void **state)
 {
-    enum { DUE_MS = 2000 };
+    enum { DUE_MS = 5000 };
     (void)state;
     start_with_one_slot();
     int64_t due = hf_queue_fixture_now(&queue) + DUE_MS;
