@@ -47,7 +47,7 @@ func queueOf(node, after int) (queue string, slot int) {
 
 func TestACluster(t *testing.T) {
 	ctx, both := context.Background(), nodes(t)
-	c := New(Options{URL: "redis+cluster://" + both[0].Addr + "," + both[1].Addr, Deadline: 10 * time.Second})
+	c := New(Options{URL: "redis+cluster://" + both[0].Addr + "," + both[1].Addr, Deadline: time.Minute})
 	defer c.Close()
 	id := func(node int) string { return both[node].Client.Do(ctx, "CLUSTER", "MYID").Val().(string) }
 	give := func(slot, to int) {

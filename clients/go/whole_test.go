@@ -56,7 +56,7 @@ func build(t *testing.T, name string) string {
 
 func TestConform(t *testing.T) {
 	holdfast := command(t)
-	out, err := exec.Command(holdfast, "conform", "--timeout", "20s", "--", build(t, "conform")).CombinedOutput()
+	out, err := exec.Command(holdfast, "conform", "--timeout", "2m", "--", build(t, "conform")).CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil || !strings.Contains(string(out), " 0 failed, 0 skipped") {
 		t.Errorf("%v", err)
@@ -72,7 +72,7 @@ func TestTheWholeWay(t *testing.T) {
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	c := New(Options{URL: server.URL})
 	defer c.Close()
@@ -180,7 +180,7 @@ func TestACommandInsideOfTheProgram(t *testing.T) {
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	c := New(Options{URL: server.URL})
 	defer c.Close()

@@ -57,7 +57,7 @@ BROKEN = [
 ]
 
 
-def conform(*words, timeout="20s"):
+def conform(*words, timeout="2m"):
     done = subprocess.run([HOLDFAST, "conform", "--json", "--timeout", timeout, *words],
                           capture_output=True, text=True,
                           env={**os.environ, "PYTHONUNBUFFERED": ""})
@@ -80,7 +80,7 @@ def broken(folder, name, old, new, case, sentence):
     with open(path, "w") as file:
         file.write(text.replace(old, new))
     code, cases = conform(*(["--case", case] if case else []), "--", PYTHON, path,
-                          timeout="10s" if "within" in sentence else "20s")
+                          timeout="10s" if "within" in sentence else "2m")
     found = [one["why"] for one in cases if one["result"] == "failed"]
     assert code == 1 and len(found) == 1 and sentence in found[0], f"{name}: {code} {cases}"
     print(f"{name}: {found[0]}")

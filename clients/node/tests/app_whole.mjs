@@ -29,7 +29,7 @@ export const broken = hf.job("broken", { keep: "1h", maxAttempts: 1 }, function 
 
 export const waits = hf.job("waits", { keep: "1h" }, async (_data, job) => {
   job.progress(10, "waiting");
-  await sleep(60000, undefined, { signal: job.signal });
+  await sleep(600000, undefined, { signal: job.signal });
 });
 
 export const tenant = hf.job("tenant", { keep: "1h" }, async ({ name }) => {

@@ -39,7 +39,7 @@ describe("a cluster", () => {
 
     function client(t) {
       const url = `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
-      const hf = new Holdfast({ url, library, deadline: "10s" });
+      const hf = new Holdfast({ url, library, deadline: "60s" });
       t.after(() => hf.close());
       return hf;
     }
@@ -56,7 +56,7 @@ describe("a cluster", () => {
         const ref = await hf.send("t", 1, { queue, keep: "1h" });
         assert.equal(await node.ask("ZCARD", `hf:{${queue}}:schedule`), "1");
         assert.equal(await ref.state(), "waiting");
-        const end = assert.rejects(ref.result({ timeout: "20s" }), JobCancelled);
+        const end = assert.rejects(ref.result({ timeout: "2m" }), JobCancelled);
         assert.equal(await hf.ref(ref.id, queue).cancel(), true);
         await end;
       }

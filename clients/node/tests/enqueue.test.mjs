@@ -57,7 +57,7 @@ test("a record, and the place of its options", async () => {
   assert.deepEqual(await r.smembers("hf:{/}:queues"), ["mail"]);
   const later = await hf.send("t", undefined, { delay: 60000 });
   const due = Number(await r.zscore("hf:{default}:schedule", later.id));
-  assert.ok(Math.abs(due - Date.now() - 60000) < 5000);
+  assert.ok(Math.abs(due - Date.now() - 60000) < 60000);
   const at = await hf.send("t", undefined, { at: new Date("2100-01-01T00:00:00Z") });
   assert.equal(Number(await r.zscore("hf:{default}:schedule", at.id)), Date.UTC(2100, 0, 1));
 });
@@ -103,7 +103,7 @@ test("cancel, requeue, state, and ends without a worker", async () => {
   const ref = await hf.send("t", 1, { delay: "1h", keep: "1h", awaited: true });
   assert.equal(await ref.state(), "waiting");
   assert.equal(await ref.requeue(), true);
-  const end = assert.rejects(ref.result({ timeout: "10s" }), JobCancelled);
+  const end = assert.rejects(ref.result({ timeout: "1m" }), JobCancelled);
   assert.equal(await ref.cancel(), true);
   await end;
   assert.equal(await ref.cancel(), false);
@@ -135,7 +135,7 @@ test("no answer, and refused", async () => {
 for (const library of ["redis", "ioredis"])
   test(`a server that does not answer, by ${library}`, async (t) => {
     const stuck = await new Server().start();
-    const own = new Holdfast({ url: stuck.url, library, deadline: 300 });
+    const own = new Holdfast({ url: stuck.url, library, deadline: 3000 });
     t.after(() => own.close() ?? stuck.end());
     for (const connected of [false, true]) {
       stuck.process.kill("SIGSTOP");
@@ -193,7 +193,7 @@ for (const [name, make] of [
       await r.hgetBuffer("own:{default}:jobs", ref.id),
       Buffer.from([...Buffer.from('{"type":"t","keep":3600000}\n'), 0, 255]),
     );
-    const end = assert.rejects(ref.result({ timeout: "10s" }), JobCancelled);
+    const end = assert.rejects(ref.result({ timeout: "1m" }), JobCancelled);
     await own.ref(ref.id).cancel();
     await end;
     own.close();

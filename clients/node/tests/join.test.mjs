@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { ended, Server, until } from "./server.mjs";
 
 const program = fileURLToPath(new URL("app_whole.mjs", import.meta.url));
-const timeout = "60s";
+const timeout = "5m";
 
 /** Starts the program, and collects what it prints. */
 function join(server, ...debug) {

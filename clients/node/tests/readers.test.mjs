@@ -34,7 +34,7 @@ class Place {
 
   /** Runs a session of bash, which must end with 0, and returns what it prints. */
   async run(session, more = {}) {
-    const bash = spawn("bash", ["-euc", session], { cwd: this.folder, env: { ...this.env, ...more }, timeout: 120000 });
+    const bash = spawn("bash", ["-euc", session], { cwd: this.folder, env: { ...this.env, ...more }, timeout: 600000 });
     let out = "";
     let errors = "";
     bash.stdout.on("data", (data) => (out += data));

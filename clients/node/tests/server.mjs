@@ -85,7 +85,7 @@ export class TcpServer extends Server {
 }
 
 /** Waits until a condition holds. */
-export async function until(holds, ms = 60000) {
+export async function until(holds, ms = 300000) {
   for (const end = Date.now() + ms; ;) {
     const value = await holds();
     if (value) return value;

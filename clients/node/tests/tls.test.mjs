@@ -28,7 +28,7 @@ for (const library of ["redis", "ioredis"]) {
     const hf = new Holdfast({ url, library, tls: { ca: readFileSync(cert) } });
     assert.equal((await hf.send("t")).outcome, "new");
     hf.close();
-    const distrustful = new Holdfast({ url, library, deadline: 3000 });
+    const distrustful = new Holdfast({ url, library, deadline: 6000 });
     await assert.rejects(
       distrustful.send("t"),
       (error) => error instanceof NoAnswer && /self.signed/.test(error.message),
@@ -49,7 +49,7 @@ for (const library of ["redis", "ioredis"]) {
       [`redis://ada:wrong@${at}`, /WRONGPASS/],
       [`redis://${at}`, /NOAUTH/],
     ]) {
-      const refused = new Holdfast({ url, library, deadline: "30s" });
+      const refused = new Holdfast({ url, library, deadline: "2m" });
       await assert.rejects(refused.send("t"), (error) => error instanceof Refused && text.test(error.message), url);
       refused.close();
     }

@@ -62,7 +62,7 @@ function same(found, expected) {
 for (const library of ["redis", "ioredis"])
   test(`answers of the scripts, by ${library}`, async (t) => {
     const server = await new Server().start();
-    const route = routeTo(parseAddress(server.url), { library, timeout: 5000 });
+    const route = routeTo(parseAddress(server.url), { library, timeout: 60000 });
     const link = new Link(route, 5000);
     t.after(() => link.close() ?? server.end());
     for (const step of vectors("scripts", "steps")) {

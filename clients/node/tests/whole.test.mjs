@@ -51,7 +51,7 @@ for (const way of ways)
       assert.match(text, /a handler process has stopped/);
     });
 
-    const timeout = "60s";
+    const timeout = "5m";
 
     test("results", async () => {
       await until(() => commandOf(worker.pid).includes("holdfast") === (way === "execve"));
@@ -119,7 +119,7 @@ test("without execve, the worker stops when its parent is killed", async (t) => 
   const parent = start("spawn", server, log);
   const worker = await until(() => readFileSync(`/proc/${parent.pid}/task/${parent.pid}/children`, "utf8").trim());
   const hf = new Holdfast({ url: server.url });
-  assert.equal(await (await hf.send("add", { a: 1 }, { keep: "1h" })).result({ timeout: "60s" }), 2);
+  assert.equal(await (await hf.send("add", { a: 1 }, { keep: "1h" })).result({ timeout: "5m" }), 2);
   hf.close();
   assert.match(commandOf(worker), /holdfast worker --parent/);
   await ended(parent, "SIGKILL");

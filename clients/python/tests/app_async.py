@@ -49,7 +49,7 @@ async def wait(seconds: float, job: Job) -> str:
 @hf.job
 async def stubborn(job: Job) -> str:
     try:
-        await asyncio.sleep(20)
+        await asyncio.sleep(600)
     except asyncio.CancelledError:
         pass
     return str(job.stop_reason)
@@ -57,6 +57,7 @@ async def stubborn(job: Job) -> str:
 
 @hf.job
 def in_thread(seconds: float) -> str:
+    note("in a thread")
     until = time.monotonic() + seconds
     while time.monotonic() < until and not current_job.stopping:
         time.sleep(0.01)

@@ -82,8 +82,10 @@ def tells(job: Job) -> None:
 @hf.job
 def hang(how: str, job: Job) -> None:
     try:
+        if how != "swallow":
+            note("hangs " + how)
         if how == "sleep":
-            time.sleep(20)
+            time.sleep(600)
         elif how == "recv":
             pair = socket.socketpair()
             pair[0].recv(1)
@@ -94,7 +96,8 @@ def hang(how: str, job: Job) -> None:
             re.match(r"(a+)+$", "a" * 40 + "b")
         elif how == "swallow":
             try:
-                time.sleep(20)
+                note("hangs swallow")
+                time.sleep(600)
             except BaseException:
                 job.log(f"stopping {job.stopping} {job.stop_reason}")
         elif how == "short":

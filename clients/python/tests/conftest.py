@@ -31,7 +31,7 @@ class Server:
             ["redis-server", "--port", "0", "--unixsocket", self.socket, "--dir", self.dir, "--save", "",
              *self.more], stdout=subprocess.DEVNULL)
         self.client = redis.Redis(unix_socket_path=self.socket)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 120
         while True:
             try:
                 self.client.ping()
@@ -63,7 +63,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def own_server() -> Iterator[Server]:
-    server = Server("--appendonly", "yes")
+    server = Server("--appendonly", "yes", "--appendfsync", "always")
     yield server
     server.end()
 

@@ -20,7 +20,7 @@ class Parent:
     def __init__(self, app: Path, *words: str, pipe: str = "1", fd: str | None = None, env: dict[str, str] | None = None,
                  python: str = sys.executable):
         self.socket, child = socket.socketpair()
-        self.socket.settimeout(10)
+        self.socket.settimeout(120)  # on a busy machine
         os.set_inheritable(child.fileno(), True)
         environment = {**os.environ, "PYTHONPATH": str(SRC), "HOLDFAST_PIPE": pipe,
                        "HOLDFAST_FD": fd if fd is not None else str(child.fileno()), **(env or {})}
@@ -61,7 +61,7 @@ class Parent:
         if term:
             self.process.send_signal(signal.SIGTERM)
 
-    def frame(self, timeout: float = 10) -> tuple[dict[str, Any], bytes]:
+    def frame(self, timeout: float = 120) -> tuple[dict[str, Any], bytes]:
         until = time.monotonic() + timeout
         while b"\n" not in self.bytes:
             self._more(until)
@@ -84,5 +84,5 @@ class Parent:
     def silent(self, seconds: float = 0.2) -> bool:
         return not self.bytes and not select.select([self.socket], [], [], seconds)[0]
 
-    def ends(self, timeout: float = 10) -> int:
+    def ends(self, timeout: float = 120) -> int:
         return self.process.wait(timeout)

@@ -30,7 +30,7 @@ class Node:
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir, "--save", "",
              "--cluster-enabled", "yes"], stdout=subprocess.DEVNULL)
         self.client: Any = redis.Redis(port=self.port)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while True:
             try:
                 self.id = self.client.execute_command("CLUSTER MYID").decode()
@@ -55,7 +55,7 @@ def nodes() -> Iterator[list[Node]]:
     nodes[0].client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 8191)
     nodes[1].client.execute_command("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
     nodes[0].client.execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[1].port)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not all(b"cluster_state:ok" in node.client.execute_command("CLUSTER", "INFO")
                   and len(node.client.execute_command("CLUSTER", "SLOTS")) == 2 for node in nodes):
         assert time.monotonic() < until
@@ -75,7 +75,7 @@ def queue_of(node: int, after: int = 0) -> tuple[str, int]:
 
 
 def client(nodes: list[Node]) -> Holdfast:
-    return Holdfast(f"redis+cluster://127.0.0.1:{nodes[0].port},127.0.0.1:{nodes[1].port}", deadline="10s")
+    return Holdfast(f"redis+cluster://127.0.0.1:{nodes[0].port},127.0.0.1:{nodes[1].port}", deadline="60s")
 
 
 def test_each_queue_has_its_node(nodes: list[Node]) -> None:

@@ -262,7 +262,7 @@ def site(request: pytest.FixtureRequest, holdfast_command: str) -> Iterator[str]
     with tasks_setting(url=server.url):
         yield request.param
     worker.send_signal(signal.SIGTERM)
-    code = worker.wait(60)
+    code = worker.wait(300)
     log.close()
     print(Path(f"{server.dir}/worker.log").read_text())  # pytest shows it where a test has failed
     server.end()
@@ -278,7 +278,7 @@ def holdfast_command() -> str:
 
 
 def ended(result: Any) -> Any:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not result.is_finished:
         assert time.monotonic() < until, result
         time.sleep(0.02)
@@ -375,7 +375,7 @@ def test_a_cancelled_task(site: str) -> None:
     if site == "async":
         return  # nothing ends a thread
     result = tasks.waits.enqueue()
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while result.status != TaskResultStatus.RUNNING:
         assert time.monotonic() < until
         result.refresh()
@@ -403,7 +403,7 @@ def test_async_tasks(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- the command ----
 
 def manage(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(MANAGE), *words], capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, str(MANAGE), *words], capture_output=True, text=True, timeout=300,
                           env=environment("redis://localhost:1", HOLDFAST_BIN="/bin/false", **more))
 
 
@@ -431,7 +431,7 @@ def test_the_words_of_the_worker(tmp_path: Path) -> None:
     echo.chmod(0o755)
     words = [[sys.executable, str(MANAGE), "holdfast", *more] for more in (
         [], ["--queue", "mail", "--processes", "3"], ["--config", "worker.yaml"])]
-    said = [subprocess.run(each, capture_output=True, text=True, timeout=60,
+    said = [subprocess.run(each, capture_output=True, text=True, timeout=300,
                            env=environment("redis://localhost:1", HOLDFAST_BIN=str(echo))).stdout.splitlines()
             for each in words]
     assert [lines[:lines.index("--")] for lines in said] == [

@@ -109,7 +109,7 @@ func serve(t *testing.T, ctx context.Context, handler Handler) *worker {
 
 func (w *worker) line() string {
 	w.t.Helper()
-	w.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	w.conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	line, err := w.lines.ReadString('\n')
 	if err != nil {
 		w.t.Fatal(err)
@@ -128,7 +128,7 @@ func (w *worker) body(n int) string {
 
 func (w *worker) send(text string) {
 	w.t.Helper()
-	w.conn.SetWriteDeadline(time.Now().Add(20 * time.Second))
+	w.conn.SetWriteDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.WriteString(w.conn, text); err != nil {
 		w.t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (w *worker) ends(expected error) {
 		if !errors.Is(err, expected) {
 			w.t.Errorf("expected %v, found %v", expected, err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		w.t.Error("expected it to end")
 	}
 }

@@ -103,7 +103,7 @@ func (s *Server) Kill() {
 // Until waits for a condition.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); !condition(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not within 60 s: %s", what)
 		}
