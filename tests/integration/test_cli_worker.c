@@ -13,7 +13,7 @@
     "handlers:\n"                                                                        \
     "  - {type: good, exec: [sh, -c, 'cat; echo']}\n"                                    \
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
-    "  - {type: long, exec: [sleep, '60']}\n"
+    "  - {type: long, exec: [sleep, '600']}\n"
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;
 static hf_proc *const worker = &hf_try_proc;
@@ -111,7 +111,7 @@ static void a_second_int_ends_the_waiting(void **state)
     (void)state;
     hf_cli_fixture_put(fixture, "w.yaml",
                        "worker: {shutdown_timeout: 1h}\n"
-                       "handlers: [{type: long, exec: [sleep, '60']}]\n");
+                       "handlers: [{type: long, exec: [sleep, '600']}]\n");
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
     EVENTUALLY(15000,
@@ -158,7 +158,7 @@ static void a_reload_that_is_ignored_leaves_the_log_as_it_is(void **state)
 {
     (void)state;
     static const char handlers[] = "worker: {shutdown_timeout: 1h}\n"
-                                   "handlers: [{type: long, exec: [sleep, '60']}]\n";
+                                   "handlers: [{type: long, exec: [sleep, '600']}]\n";
     char other[sizeof handlers + 32];
     snprintf(other, sizeof other, "%slog: {format: json}\n", handlers);
     hf_cli_fixture_put(fixture, "w.yaml", handlers);

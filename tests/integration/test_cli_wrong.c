@@ -19,7 +19,7 @@ enum { LINE = 400, MINUTE_MS = 60000, HOUR_MS = 3600000, SOON_MS = 20000 };
     "  - {type: good, exec: ['true']}\n"                                                 \
     "  - {type: bad, exec: [sh, -c, 'echo connection refused by host 7 >&2; exit "       \
     "65']}\n"                                                                            \
-    "  - {type: long, exec: [sleep, '60']}\n"                                            \
+    "  - {type: long, exec: [sleep, '600']}\n"                                           \
     "  - {type: fails, exec: ['false']}\n"
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;

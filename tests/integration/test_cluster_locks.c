@@ -18,8 +18,8 @@ enum {
     LONG_MS = 60000,
     SOON_MS = 10000,
     WAIT_MS = 60000,
-    LEASE_MS = 5000,
-    SHORT_MS = 1500,
+    LEASE_MS = 12000,
+    SHORT_MS = 6000,
     LASTING_MS = 120000, /* its third is longer than any test */
     PRIMARIES = 3,
     MANY = 40, /* more tags than a client has connections to listen for */

@@ -19,7 +19,7 @@ enum {
     LATE_MS = 1500,    /* after so long the address moves */
     TRIES_MAX = 40,    /* connections until then, of five clients */
     WORKER_MS = 20000, /* a lease with which no periodic check or renewal comes in time */
-    LEASE_MS = 3000
+    LEASE_MS = 6000
 };
 
 static hf_lock_fixture fixture; /* its server is the old primary */

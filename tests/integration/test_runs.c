@@ -108,6 +108,14 @@ static bool has_ended(const char *id, hf_run_end end)
     return run != NULL && run->end == end;
 }
 
+static int64_t ends_told(void)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < seen.n; i++)
+        n += seen.runs[i].end != HF_RUN_GOES_ON;
+    return n;
+}
+
 static size_t lines_of(const char *id)
 {
     size_t n = 0;
@@ -190,8 +198,11 @@ static void short_runs_are_counted_alone(void **state)
     put("ok1", "ok");
     put("ok2", "short");
     put("dead", "dead");
-    EVENTUALLY(SOON_MS, (look(), seen.ok == 2 && seen.failed == 1));
-    assert_int_equal(seen.n, 0);
+    /* And on a busy machine one may take long. */
+    EVENTUALLY(SOON_MS, (look(), seen.ok + seen.failed + ends_told() == 3));
+    for (size_t i = 0; i < seen.n; i++)
+        assert_true(seen.runs[i].ran_ms >= HF_RAN_LONG_MS);
+    assert_in_range(seen.ok, 2 - ends_told(), 2);
 }
 
 static void the_run_counts_failures_and_crashes(void **state)
