@@ -426,7 +426,7 @@ int main(int argc, char **argv)
         path_of(to, argv[3], argv[4], names[i]);
         link_script(argv[1], path, to);
     }
-    if (errors == 0) {
+    if (errors == 0 && refuses_unused()) {
         check_used();
     }
     free_all();

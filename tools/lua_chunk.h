@@ -70,6 +70,10 @@ extern size_t errors;
 
 __attribute__((format(printf, 3, 4))) void fail(const char *file, size_t number,
                                                 const char *format, ...);
+
+/* Whether a name that nothing uses is an error: not with HF_LINK_UNUSED in the
+ * environment. A mutant may take away the only use of a name. */
+bool refuses_unused(void);
 /* Memory of zeros, up to free_all(). */
 void *get(size_t size);
 void free_all(void);

@@ -159,6 +159,11 @@ def main():
         if not all(text in found for text in expected):
             failed += 1
             print(f"{what}: expected {expected}, found\n{found}")
+    os.environ["HF_LINK_UNUSED"] = "1"  # a mutant is built so
+    if linked({"a": TWO}, "local x\nreturn 1\n") != "local x\nreturn 1\n":
+        failed += 1
+        print("names that nothing uses: expected the script as it was")
+    del os.environ["HF_LINK_UNUSED"]
     started = time.monotonic()
     for name in ("queue", "lock"):
         with tempfile.TemporaryDirectory() as out:
