@@ -1,4 +1,4 @@
-/* hear.h - to be told of the ends of jobs, instead of asking again and again.
+/* hear.h - to be told about the ends of jobs, instead of asking again and again.
  *
  * The script that ends a job puts its id into the list `told:<client>` of each client
  * that waits for it (queue/lua/await.lua). A listener (redis/listener.h) blocks on these

@@ -8,9 +8,9 @@ typedef struct hf_look {
     hf_job_info *info;
     void **payload; /* NULL: not asked for */
     const char
-        *client;   /* that is told of the end of a job that waits or runs; NULL: none */
-    bool gives_up; /* it is not told any more */
-    bool noted;    /* as the argument of queue/lua/await.lua */
+        *client; /* that is informed of the end of a job that waits or runs; NULL: none */
+    bool gives_up;       /* it is not told any more */
+    bool noted;          /* as the argument of queue/lua/await.lua */
     int64_t accepted_ms; /* of the job; 0: any of this id. Then it is that of the one that
                             was found */
     int64_t now_ms;      /* when it was looked */

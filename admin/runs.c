@@ -1,4 +1,5 @@
-/* runs.c - what workers tell of runs while a viewer watches (queue/lua/runs_read.lua). */
+/* runs.c - what workers tell about runs while a viewer watches (queue/lua/runs_read.lua).
+ */
 #include "holdfast/runs.h"
 
 #include <inttypes.h>

@@ -33,7 +33,7 @@ typedef struct reading {
     size_t n;
     bool whole;     /* with their payloads */
     void **payload; /* of one; NULL: not asked for */
-    size_t looked;  /* at so many of those that were asked for last */
+    size_t looked;  /* at this many of those that were asked for last */
 } reading;
 
 static void set_definition(hf_schedule_info *info, const hf_schedule_def *def)

@@ -20,7 +20,7 @@ typedef struct hf_wait {
 } hf_wait;
 
 /* HF_OK: it is done. HF_RUNNING: it waits or runs; then, if the
- * admin has a hearing, its client is told of the end. Else as hf_admin_wait(). */
+ * admin has a hearing, its client is informed of the end. Else as hf_admin_wait(). */
 HF_MUSTCHECK hf_err hf_wait_look(hf_admin *admin, hf_wait *w);
 
 /* Whether a later look may say more than this fault. */

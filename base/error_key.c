@@ -9,7 +9,7 @@
 
 enum { HEX_LEAST = 8 };
 
-/* Copies so many bytes, as far as there is room; of a byte that is no UTF-8, a mark. */
+/* Copies this many bytes, as far as there is room; of a byte that is no UTF-8, a mark. */
 static const char *copy(const char *at, size_t len, char *out, size_t *n)
 {
     for (size_t i = 0; i < len && *n + 1 < HF_ERROR_KEY_SIZE; i++)

@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Sleeps while the word is `seen`, at most so many ns. Also comes back for no reason. */
+/* Sleeps while the word is `seen`, at most this many ns. Also comes back for no reason.
+ */
 void hf_futex_wait(atomic_uint *word, unsigned seen, uint64_t ns);
 
 /* Wakes one thread that sleeps on the word, whose value was changed before. The word may

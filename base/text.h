@@ -51,7 +51,7 @@ size_t hf_utf8_len(const char *p, size_t left);
 /* The bytes at the end of a text that may be the beginning of a character: 0 to 3. */
 size_t hf_utf8_unfinished(const char *text, size_t len);
 
-/* Where the end of a text begins that has room in so many bytes, without a part of a
+/* Where the end of a text begins that has room in this many bytes, without a part of a
  * character: of an error the end says most. */
 size_t hf_text_end(const char *text, size_t len, size_t room);
 

@@ -20,7 +20,7 @@ enum {
     WARM_UP = 3, /* jobs of each block that are not counted */
     SAMPLES = BLOCKS * BLOCK_JOBS,
     SPACE_MIN_US = 1000,
-    SPACE_US = 4000, /* and up to so much more */
+    SPACE_US = 4000, /* and up to this much more */
     MISSED_MS = 5000
 };
 

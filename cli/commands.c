@@ -276,7 +276,7 @@ static const hf_command commands[] = {
      .section = "queues",
      .help = "show what runs, where and since when; with --follow, what ends",
      .more =
-         "Asks the workers to tell of their runs while it looks; they hear of that "
+         "Asks the workers to report their runs while it looks; they hear of that "
          "within 10 s, and it waits for them. RUN counts the runs of the job: failed "
          "attempts "
          "and crashes. FOR, SLOT: \"-\" while the worker has not told, for example one "

@@ -825,7 +825,7 @@ static const hf_key keys[] = {
      .max = DAY_MS,
      .preset = "0",
      .reload = true,
-     .help = "each job is due up to so much later, at random"},
+     .help = "each job is due up to this much later, at random"},
     {.path = "schedules[].start",
      HF_KEY_TIME,
      SCHEDULE(start_ms),

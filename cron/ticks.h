@@ -1,4 +1,4 @@
-/* ticks.h - the ticks of a schedule, and what becomes of those that have come.
+/* ticks.h - the ticks of a schedule, and what happens to those that have come.
  *
  * All times are Unix ms. */
 #ifndef HF_CRON_TICKS_H

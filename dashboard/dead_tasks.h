@@ -31,7 +31,7 @@ typedef struct hf_task_order {
     bool of_error;                            /* only those with an error of this key */
     char key[HF_ERROR_KEY_SIZE];
     int64_t since_ms, until_ms;   /* as hf_dead_filter has them */
-    size_t jobs;                  /* at most so many */
+    size_t jobs;                  /* at most this many */
     uint32_t rate;                /* in a second; 0: as fast as Redis answers */
     char by[HF_TASK_BY], role[8]; /* the caller that began it */
 } hf_task_order;

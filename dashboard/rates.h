@@ -19,7 +19,7 @@ void hf_rates_tidy(hf_rates *rates);
 
 /* Reads the last hour of the queue, if that is older than a minute. */
 void hf_rates_read_past(hf_rates *rates, hf_admin *admin, const char *queue);
-/* That of at most so many queues. All of them in turn make the hour of all queues. */
+/* That of at most this many queues. All of them in turn make the hour of all queues. */
 void hf_rates_read_some(hf_rates *rates, hf_admin *admin, size_t most);
 
 /* By the minute; a negative number: not known yet. */

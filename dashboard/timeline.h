@@ -1,7 +1,7 @@
-/* timeline.h - what workers ran in the last hour, as far as they told of it. It is looked
- * at again when a request comes and it is older than a second; with more than 50 queues,
- * than a second for each 50. Each look says that a viewer watches. Without one, nothing
- * is read. */
+/* timeline.h - what workers ran in the last hour, as far as they told about it. It is
+ * looked at again when a request comes and it is older than a second; with more than 50
+ * queues, than a second for each 50. Each look says that a viewer watches. Without one,
+ * nothing is read. */
 #ifndef HF_DASHBOARD_TIMELINE_H
 #define HF_DASHBOARD_TIMELINE_H
 

@@ -128,8 +128,8 @@ typedef struct hf_outcome {
 /* NULL: out of memory. */
 hf_batch *hf_batch_new(struct hf_target *target);
 void hf_batch_free(hf_batch *batch); /* NULL is fine */
-/* Room for so many jobs, and so many bytes of them, at once instead of step by step. No
- * memory for it is no fault yet. */
+/* Room for this many jobs, and this many bytes of them, at once instead of step by step.
+ * No memory for it is no fault yet. */
 void hf_batch_expect(hf_batch *batch, size_t n, size_t bytes);
 
 /* The id of a job: its own, or one that was made for it. */

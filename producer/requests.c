@@ -48,9 +48,9 @@
 
 enum {
     WINDOW = 8,                 /* requests in flight */
-    BUSY_AT = 2,                /* with so many in flight a batch waits for company */
+    BUSY_AT = 2,                /* with this many in flight a batch waits for company */
     GATHER_MS = 1,              /* the longest pause */
-    BYTES_IN_FLIGHT = 64 << 20, /* with so many, nothing more is sent */
+    BYTES_IN_FLIGHT = 64 << 20, /* with this many, nothing more is sent */
     SEEN_SPAN = 32,    /* numbers that queue/lua/enqueue.lua remembers one by one */
     REQUEST_MS = 1000, /* until silence is taken for a broken connection; and more for */
     BYTES_PER_MS = 16384, /* what must be carried, and for */

@@ -18,7 +18,7 @@ enum {
     DEADLINE_MAX_MS = 600000,
     AGAIN_MS = 1,    /* how long a request may wait for company; see requests.c */
     LATE_MS = 250,   /* how long after its deadline a call waits for its answer */
-    SMALL_JOBS = 32, /* up to so many are written while the lock is held */
+    SMALL_JOBS = 32, /* up to this many are written while the lock is held */
     SMALL_BYTES = 32768,
     IDS_AT_ONCE = 64
 };

@@ -193,7 +193,7 @@ typedef struct hf_verdict_args {
     int64_t not_after;
     uint32_t dead_max; /* BURY, REFUSE, CRASH */
     int64_t dead_age_ms;
-    uint32_t poison;              /* CRASH: so many, and the job is dead */
+    uint32_t poison;              /* CRASH: this many, and the job is dead */
     int64_t keep_max, keep_bytes; /* KEEP: bounds of what the queue keeps */
     int64_t patience_ms; /* REFUSE: from the first refusal since which no live worker
                             has a handler, until the job is dead */
@@ -331,7 +331,7 @@ HF_MUSTCHECK hf_err hf_heartbeat_read(const hf_answer *answer, bool *watched);
 HF_MUSTCHECK hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue,
                                       uint32_t max_running, uint32_t rate_limit,
                                       int64_t rate_per_ms, hf_answer_cb cb, void *arg);
-/* Writes which jobs tell of deaths, as a file says: an object of JSON, "" : none do. */
+/* Writes which jobs report deaths, as a file says: an object of JSON, "" : none do. */
 HF_MUSTCHECK hf_err hf_op_file_on_dead(hf_client *client, const hf_queue *queue,
                                        const char *types, hf_answer_cb cb, void *arg);
 

@@ -1,4 +1,4 @@
-/* ops_verdict.c - what became of jobs: complete, retry, release, bury, keep, refuse,
+/* ops_verdict.c - what happened to jobs: complete, retry, release, bury, keep, refuse,
  * crash. */
 #include "queue/ops.h"
 

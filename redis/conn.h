@@ -87,7 +87,7 @@ struct hf_client {
 
     hf_flight flight;
     hf_buf out;       /* requests; */
-    size_t out_given; /* so many bytes of it have gone to the link */
+    size_t out_given; /* this many bytes of it have gone to the link */
     uv_timer_t deadline;
     uint64_t deadline_ns;       /* the time of that timer; UINT64_MAX: it does not run */
     bool overdue;               /* a deadline has passed; one last look at the socket */

@@ -30,7 +30,7 @@
  *   - A connection is lost, or cannot be made: the table may be wrong.
  *
  *   - A second thread may have connections of its own to each node, for renewals. It is
- *     told of nodes that come and go. A node is freed when both threads have left it.
+ *     told about nodes that come and go. A node is freed when both threads have left it.
  *
  * All of it belongs to the loop, but for what is said below. */
 #ifndef HF_REDIS_NODES_H
@@ -177,7 +177,7 @@ HF_MUSTCHECK hf_err hf_node_confirm(hf_node *node, hf_confirm *confirm);
 
 /* ---- the second thread, on it ---- */
 
-/* Connects to the nodes that it was told of, or leaves them. */
+/* Connects to the nodes that it was told about, or leaves them. */
 void hf_nodes_second_turn(hf_nodes *nodes, uv_loop_t *loop);
 /* At its end: leaves all, and calls cb when that is done. */
 void hf_nodes_second_close(hf_nodes *nodes, void (*cb)(void *arg), void *arg);

@@ -207,7 +207,7 @@ static void give_up(hf_replicas *r)
     r->behind_ns = 0;
 }
 
-/* And the mark tells that so many must. */
+/* And the mark tells that this many must. */
 static bool have_all(hf_replicas *r)
 {
     const size_t told = r->needed;

@@ -16,7 +16,7 @@
 
 enum {
     EACH_MS = 1000,  /* from a round that was answered to the next, at least */
-    SPREAD_MS = 250, /* and up to so much more */
+    SPREAD_MS = 250, /* and up to this much more */
     ANSWER_MS = 1000 /* a node that is connected has this long for an answer */
 };
 

@@ -33,7 +33,7 @@ struct hf_tls {
     const char *in; /* borrowed from hf_tls_feed() */
     size_t in_len;
     hf_buf out;  /* sealed; */
-    size_t sent; /* so many bytes of it */
+    size_t sent; /* this many bytes of it */
     bool open;
     bool asked; /* the server has asked for a certificate, and we have none */
     hf_err err;

@@ -45,13 +45,13 @@ typedef struct hf_facts_why {
  * these are the first of them that were looked at. */
 typedef struct hf_facts_deaths {
     int64_t first_ms;
-    size_t looked, alike;      /* so many of those looked at have this type and error, */
-    char type[HF_ID_SIZE];     /* which most of them have */
+    size_t looked, alike;  /* this many of those looked at have this type and error, */
+    char type[HF_ID_SIZE]; /* which most of them have */
     char error[HF_FACTS_TEXT]; /* of the first of these */
     size_t poison;
     char poisoned[HF_ID_SIZE];    /* the last one's id, */
     char poison_type[HF_ID_SIZE]; /* and its type */
-    size_t poison_alike;          /* so many of them have this type */
+    size_t poison_alike;          /* this many of them have this type */
     int64_t poison_ms;
     size_t silent;               /* workers that are of_poison, */
     char killed[HF_HOLDER_SIZE]; /* and the last of them */
@@ -61,7 +61,7 @@ typedef struct hf_facts_deaths {
 typedef struct hf_facts_past {
     bool known;
     int64_t attempts, failed; /* that ended in the last 5 min */
-    int64_t rises; /* so many minutes running `ready` rose, from sample to sample */
+    int64_t rises; /* this many minutes running `ready` rose, from sample to sample */
     int64_t rise_per_min;
     int64_t done_per_min;
     int64_t crashed, lost; /* in the last 10 min */

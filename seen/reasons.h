@@ -40,7 +40,7 @@ const char *hf_reason_word(hf_reason reason);
 bool hf_why_lease_is_over(const hf_job_why *why);
 
 /* Fills `out`, the weightiest first, and answers how many there are: at least one.
- * `poison`: after so many holders that died with it a job is dead. */
+ * `poison`: after this many holders that died with it a job is dead. */
 size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_REASONS]);
 
 /* Since when a running job has been held, Unix ms; 0: it does not run, or this is

@@ -13,10 +13,10 @@ enum {
     WATCH_EACH_MS = 5000,
     WORKERS_EACH_MS = 900, /* with each look of a viewer */
     KEPT_MS = 3600000,     /* ended runs and workers, */
-    KEPT_MAX = 5000,       /* and so many of these runs */
-    UNTOLD_MS = 15000, /* after its worker told of a run for the last time: it tells each
-                          10 s of one that goes on */
-    APART_MS = 1000,   /* starts of two runs of a job that are told: more */
+    KEPT_MAX = 5000,       /* and this many of these runs */
+    UNTOLD_MS = 15000,    /* after its worker told about a run for the last time: it tells
+                             each    10 s of one that goes on */
+    APART_MS = 1000,      /* starts of two runs of a job that are told: more */
     UNWATCHED_MS = 20000, /* between two looks: workers have ceased to tell */
     RENEWED_MS = 200,     /* the end of a lease moves by more when it is renewed; by less,
                              because of two clocks */

@@ -17,7 +17,7 @@
 typedef struct hf_seen_run {
     char queue[HF_ID_SIZE], id[HF_ID_SIZE], type[HF_ID_SIZE], worker[HF_HOLDER_SIZE];
     uint32_t run;           /* of the job, from 1 on */
-    bool told;              /* its worker has told of it: */
+    bool told;              /* its worker has told about it: */
     uint32_t slot;          /* of its worker, from 0 on */
     int64_t start_ms;       /* else 0 */
     int64_t end_ms;         /* 0: it goes on */
@@ -28,7 +28,7 @@ typedef struct hf_seen_run {
     int64_t seen_ms;        /* when a look first found it */
     bool has_progress;
     uint32_t progress; /* percent */
-    uint32_t again;    /* so many earlier ones of its job have this number */
+    uint32_t again;    /* this many earlier ones of its job have this number */
     uint64_t changed;  /* the number of the look that last found something new of it: a
                           renewed lease is nothing new, that of a silent worker is */
     /* for running.c */

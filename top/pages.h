@@ -11,7 +11,7 @@ enum { HF_ROW_KEY = 320, HF_ROW_COMMAND = 384 };
 typedef struct hf_top_column {
     const char *title;
     unsigned width; /* the least, of the flexible one */
-    unsigned from;  /* it needs a screen of so many columns */
+    unsigned from;  /* it needs a screen of this many columns */
     bool right;
     bool flexible; /* it takes what is left: one in each page */
     void (*show)(const hf_model *model, size_t row, hf_shown *out);

@@ -15,7 +15,7 @@ enum {
     SEC = 1000,
     FEW_QUEUES = 40,    /* the whole reads that many in each interval */
     PAST_MS = 60 * SEC, /* a history is as old as this at most */
-    WATCHED = 100,      /* with more queues workers are not asked to tell of their runs */
+    WATCHED = 100,      /* with more queues workers are not asked to report their runs */
     BUSY = 20,          /* queues whose running jobs, or dead ones, are listed */
     RUNNING = 200,      /* of each, */
     JOBS = 1000,        /* and in all */
@@ -68,7 +68,8 @@ typedef struct names {
     char at[TYPED][HF_ID_SIZE];
 } names;
 
-/* The first so many queues of which the figure is above 0, a visible one or not. */
+/* The first queues, at most this many, of which the figure is above 0, a visible one or
+ * not. */
 static void find_queues(hf_top_reader *reader, size_t most,
                         bool (*wanted)(const hf_top_queue *q), names *out)
 {

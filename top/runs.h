@@ -1,6 +1,6 @@
 /* runs.h - the runs of jobs that are known, for the lanes of the workers.
  *
- * Any source may tell of a run, in any order and again: a list of what runs now, or a
+ * Any source may report a run, in any order and again: a list of what runs now, or a
  * stream of what has ended. A list tells no ends: a run that it does not have any more
  * ended at some time since it was seen last, with an unknown outcome. */
 #ifndef HF_TOP_RUNS_H
@@ -38,7 +38,7 @@ typedef struct hf_top_runs {
 
 void hf_top_runs_done(hf_top_runs *runs);
 
-/* Tells of a run. What is known of its end stays known. False: no memory. */
+/* Reports a run. What is known of its end stays known. False: no memory. */
 bool hf_top_runs_tell(hf_top_runs *runs, const hf_top_run *run);
 
 /* A list of all that runs was read at now_ms: runs that were not told with this seen_ms

@@ -19,7 +19,7 @@ void hf_show_rate(hf_shown *out, double n);
 void hf_show_span(hf_shown *out, int64_t ms);
 void hf_show_text(hf_shown *out, hf_style style, const char *text);
 
-/* Values over time in so many columns, by blocks; -1 is a gap. */
+/* Values over time in this many columns, by blocks; -1 is a gap. */
 void hf_show_spark(hf_shown *out, const int64_t *values, size_t n);
 
 #endif

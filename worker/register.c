@@ -3,7 +3,7 @@
  * Scripts of a queue see only its own keys, so each queue knows the types of its workers,
  * and the schedules that their files name. The heartbeats are for people, and in a
  * cluster on another node. Jobs die in scripts that any client sends: so Redis also has
- * to know which of them tell of deaths (on_dead of the handlers and of the queues). */
+ * to know which of them report deaths (on_dead of the handlers and of the queues). */
 #include "worker/register.h"
 
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static hf_err send_present(hf_served *served)
     return err;
 }
 
-/* ---- which jobs tell of deaths ---- */
+/* ---- which jobs report deaths ---- */
 
 static const char *about(const hf_handler *handler, const char *queues)
 {

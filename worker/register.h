@@ -1,6 +1,6 @@
 /* register.h - what a worker tells Redis of the queues that it serves: their names, their
  * shards, their limits, the types that it handles, the schedules that its file names, and
- * which jobs tell of deaths. Belongs to the loop. */
+ * which jobs report deaths. Belongs to the loop. */
 #ifndef HF_WORKER_REGISTER_H
 #define HF_WORKER_REGISTER_H
 

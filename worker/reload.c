@@ -400,8 +400,8 @@ bool hf_worker_reload_taken(const hf_worker *w)
 
 /* ---- on the loop ---- */
 
-/* False: so many queues were taken out that still have jobs here, that the new ones find
- * no place. */
+/* False: this many queues were taken out that still have jobs here, that the new ones
+ * find no place. */
 static bool have_room(hf_worker *w, const hf_plan *plan)
 {
     char text[HF_DETAIL_SIZE];

@@ -1,5 +1,5 @@
-/* runs.h - what this worker tells of runs while a viewer watches: which have ended, which
- * go on. Belongs to the loop.
+/* runs.h - what this worker tells about runs while a viewer watches: which have ended,
+ * which go on. Belongs to the loop.
  *
  * Each heartbeat learns whether a viewer watches. Then an entry leaves once a second for
  * each queue that has something to tell. A run is told when it has run for 2 s, again

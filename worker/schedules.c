@@ -426,7 +426,7 @@ static void report_refused(hf_served *served, const char *detail)
               HF_COUNT(fields));
 }
 
-/* Redis tells of each once, also if its ticks are asked for again. */
+/* Redis reports each once, also if its ticks are asked for again. */
 static void report_held(hf_served *served, const hf_cron_due *due)
 {
     char id[HF_ID_SIZE];

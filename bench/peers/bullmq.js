@@ -7,7 +7,7 @@ const { main } = require('./client');
 
 const NAME = 'peer';
 const CONCURRENCY = Number(process.env.PEER_CONCURRENCY ?? 100);
-// Its sandbox: each job in one of so many processes that wait for jobs.
+// Its sandbox: each job in one of this many processes that wait for jobs.
 const PROCESSOR = process.env.PEER_SANDBOX && require.resolve('./bullmq-processor');
 
 async function open(socket) {

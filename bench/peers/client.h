@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A job's payload: a mark of so many digits, then filling. */
+/* A job's payload: a mark of this many digits, then filling. */
 enum { PEER_PAYLOAD = 100, PEER_MARK = 20 };
 
 typedef struct peer_args {
@@ -39,7 +39,7 @@ void peer_payload(char payload[PEER_PAYLOAD + 1], uint64_t mark);
 uint64_t peer_now_ns(void);  /* the clock that every language can read: CLOCK_MONOTONIC */
 uint64_t peer_wall_ns(void); /* Unix time */
 
-/* So many of n jobs warm up, and are not counted. */
+/* This many of n jobs warm up, and are not counted. */
 uint64_t peer_warm_up(uint64_t n);
 
 /* Jobs beyond the warm-up took from then until now: one object on standard output. */

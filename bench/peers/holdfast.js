@@ -1,7 +1,7 @@
 // holdfast.js - Holdfast for Node among the queues that README.md describes: VERB SOCKET JOBS.
 //
 // serve: a pool of a worker; its handler does nothing
-// fill: enqueues so many jobs, 1,000 in a call
+// fill: enqueues this many jobs, 1,000 in a call
 // enqueue: in turns with a program that has only node-redis, and says how fast each is
 'use strict';
 

@@ -50,7 +50,7 @@ class Queue:
 
 
 class Pool(Queue):
-    """Holdfast, by a worker with a pool of so many processes. words(verb) are those of its program."""
+    """Holdfast, by a worker with a pool of this many processes. words(verb) are those of its program."""
 
     def __init__(self, name, missing, jobs, words, processes, env, verb="serve"):
         super().__init__(name, output(HOLDFAST, "version").split()[1], missing, jobs, words("fill"), words(verb),

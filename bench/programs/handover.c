@@ -28,7 +28,7 @@ enum {
     WARM_UP = 3, /* of each block, not counted */
     BLOCKS_MAX = 400,
     PAUSE_MIN_US = 500,
-    PAUSE_US = 1000, /* and up to so much more */
+    PAUSE_US = 1000, /* and up to this much more */
     WAIT_MS = 20000
 };
 

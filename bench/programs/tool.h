@@ -48,7 +48,7 @@ typedef struct cost {
 
 enum { COMPARE_MAX = 100 }; /* rounds */
 
-/* One round of each side is not counted. Then so many of both in turns; the medians. */
+/* One round of each side is not counted. Then this many of both in turns; the medians. */
 void compare_rounds(hf_probe *probe, size_t rounds, void (*ours)(void *arg),
                     void (*bare)(void *arg), void *arg, cost medians[2]);
 

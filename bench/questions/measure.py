@@ -135,7 +135,7 @@ def show(result):
 
 
 def main(question, measure, seconds, appendonly_matters=True):
-    """Answers the question within so many seconds, prints the table, ends the process.
+    """Answers the question within this many seconds, prints the table, ends the process.
     appendonly_matters: the bench asks it again with an append-only file."""
     parser = argparse.ArgumentParser(description=question)
     parser.add_argument("--appendonly", choices=["no", "yes"], default="no")

@@ -8,7 +8,7 @@
 
 enum { HF_DOCTOR_TEXT = 512, HF_DOCTOR_KINDS = 24 };
 
-/* How many of one kind were told of one queue. */
+/* How many of one kind were told about one queue. */
 typedef struct hf_doctor_kind {
     const char *check; /* static */
     size_t n;
@@ -39,7 +39,8 @@ typedef struct hf_doctor {
 
 /* ---- telling (doctor_tell.c) ---- */
 
-/* Begins with what is told of a queue, NULL: of Redis; ends it: says what was left out.
+/* Begins with what is told about a queue, NULL: of Redis; ends it: says what was left
+ * out.
  */
 void hf_doctor_begin(hf_doctor *d, const char *queue);
 void hf_doctor_end(hf_doctor *d);

@@ -9,7 +9,7 @@
 #include "cli/admin/doctor.h"
 #include "cli/stop.h"
 
-enum { SCHEDULES = 1000 }; /* of a queue: so many are looked at */
+enum { SCHEDULES = 1000 }; /* of a queue: this many are looked at */
 
 /* ---- the audit ---- */
 

@@ -17,7 +17,7 @@ typedef struct lack {
 } lack;
 
 static const lack lacks[] = {
-    {7, 0, "it tells of snapshots only once it has made one"},
+    {7, 0, "it reports snapshots only once it has made one"},
 };
 
 /* INFO is permitted. Without it only the version and the role are known, from HELLO. */

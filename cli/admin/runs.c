@@ -76,7 +76,7 @@ static void add_row(hf_table *table, const hf_seen_run *run, int64_t now_ms)
 
 /* ---- what runs ---- */
 
-/* Workers may still tell of something that ran when the command began. */
+/* Workers may still report something that ran when the command began. */
 static bool is_open(const hf_running *r, int64_t began_ms)
 {
     for (size_t i = 0; hf_running_refused(r) == HF_OK && i < hf_running_count(r); i++) {
@@ -90,7 +90,7 @@ static bool is_open(const hf_running *r, int64_t began_ms)
 static void warn_refused(const hf_cli *cli, const hf_running *r)
 {
     if (hf_running_refused(r) != HF_OK)
-        hf_cli_warn(cli, "this user may not ask workers to tell of their runs (SET of "
+        hf_cli_warn(cli, "this user may not ask workers to report their runs (SET of "
                          "the key `watch`)");
 }
 

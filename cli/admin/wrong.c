@@ -35,7 +35,7 @@ static hf_err read_open(const hf_server_opts *server, hf_admin *admin, hf_facts 
     const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT, .server = server};
     hf_gather_opts gather = {.admin = admin, .locks_ms = LOCKS_MS, .audit_ms = AUDIT_MS};
     if (hf_lock_client_open(&gather.locks, &opts, NULL) != HF_OK)
-        gather.locks = NULL; /* then there are no locks to tell of */
+        gather.locks = NULL; /* then there are no locks to report */
     hf_err err = hf_facts_gather(&gather, facts);
     hf_lock_client_close(gather.locks, NULL, NULL);
     return err;

@@ -1,4 +1,4 @@
-/* rate.h - so many in a time, as people write it: "100/1s", "50/s", "0". */
+/* rate.h - this many in a time, as people write it: "100/1s", "50/s", "0". */
 #ifndef HF_CLI_COMMON_RATE_H
 #define HF_CLI_COMMON_RATE_H
 

@@ -154,7 +154,7 @@ typedef struct hf_demo {
 
 /* The fate of the jobs that worker 1 held when it was killed. */
 typedef struct hf_demo_takeover {
-    size_t hit, again;          /* again: so many run again, or did */
+    size_t hit, again;          /* again: this many run again, or did */
     size_t by[HF_DEMO_WORKERS]; /* in which worker */
     int64_t first_ms, last_ms;  /* after the kill; 0: none */
 } hf_demo_takeover;
@@ -164,9 +164,9 @@ extern const char *const hf_demo_queue_names[HF_DEMO_QUEUES];
 
 int64_t hf_demo_now_ms(void);
 const char *hf_demo_queue_of(const hf_demo_job *job);
-/* Worker i, counted from 0, runs so many jobs at the same time. */
+/* Worker i, counted from 0, runs this many jobs at the same time. */
 size_t hf_demo_slots_of(size_t i);
-/* So many of its runs are remembered. */
+/* This many of its runs are remembered. */
 size_t hf_demo_runs_of(const hf_demo_job *job);
 size_t hf_demo_count_runs(const hf_demo *d); /* of all jobs */
 /* The worker of a run: 0 to HF_DEMO_WORKERS - 1, or HF_DEMO_WORKERS for none. */

@@ -296,7 +296,7 @@ static hf_slices_words retried(const char *queue)
                              .many = "jobs will run again"};
 }
 
-/* Tells of one job: n is 0 if it was not dead, or not any more. */
+/* Reports one job: n is 0 if it was not dead, or not any more. */
 static int tell_one(const hf_cli *cli, const hf_slices_words *words, const char *id,
                     hf_err err, size_t n)
 {

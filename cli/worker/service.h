@@ -16,7 +16,7 @@ typedef struct hf_service {
     bool ready, quiet, stopping, reloading;
     bool owes_stopping, owes_reloading; /* it could not be sent yet */
     int64_t reloading_us;               /* since then, CLOCK_MONOTONIC */
-    uint64_t reloads; /* how many were asked for: so many come to their end */
+    uint64_t reloads; /* how many were asked for: this many come to their end */
     uint64_t pulse;   /* as last reported */
     uint64_t next_ns; /* when it is looked at again */
     char status[96];  /* as last reported */

@@ -283,7 +283,7 @@ func (c *Client) tagOf(queue string, jobs []*pending) (string, error) {
 	return tags[place], nil
 }
 
-// refs reads what became of each job.
+// refs reads what happened to each job.
 func (c *Client) refs(jobs []*pending, ids []string, tag string, answer []any) []*JobRef {
 	list := func(i int) []any {
 		if i >= len(answer) {

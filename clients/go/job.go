@@ -37,7 +37,7 @@ type Job[T Args] struct {
 	Args T
 }
 
-// A channel is where a run tells of itself. A run that a test has made has none.
+// A channel is where a run reports itself. A run that a test has made has none.
 type channel interface {
 	Progress(percent int, note string)
 	SetCheckpoint(data []byte)

@@ -48,7 +48,7 @@ var states = map[string]State{
 	"cancelled": StateCancelled, "replaced": StateCancelled, "deleted": StateDeleted, "expired": StateExpired,
 }
 
-// lookAgain is how often a caller that waits asks again: Redis tells of the end,
+// lookAgain is how often a caller that waits asks again: Redis reports the end,
 // and a message that is lost costs this.
 const lookAgain = 2 * time.Second
 
@@ -228,7 +228,7 @@ func (r *JobRef) result(ctx context.Context) (kind string, body []byte, err erro
 	}
 }
 
-// waitForWord returns when Redis has told of the end, or might have.
+// waitForWord returns when Redis has told about the end, or might have.
 func (r *JobRef) waitForWord(ctx context.Context, client string) error {
 	tag := r.tag
 	if tag == "" {

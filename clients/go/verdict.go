@@ -83,7 +83,7 @@ func interrupted(cause, err error) pipe.Verdict {
 	return pipe.Verdict{Kind: pipe.Release}
 }
 
-// failure tells of an error: its first line, then the others and the stack of a
+// failure reports an error: its first line, then the others and the stack of a
 // panic.
 func failure(kind pipe.Kind, in *time.Duration, err error) pipe.Verdict {
 	text, rest, _ := strings.Cut(err.Error(), "\n")

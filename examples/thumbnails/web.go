@@ -22,7 +22,7 @@ var pictureName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // pages answers:
 //
 //	POST /pictures                the picture is the body; the answer names it
-//	GET  /pictures/{name}         what became of it
+//	GET  /pictures/{name}         what happened to it
 //	GET  /pictures/{name}/small   the small picture
 func pages(hf *holdfast.Client, pictures Pictures) http.Handler {
 	s := &site{hf, pictures}

@@ -1,4 +1,4 @@
-/* trace.h - spans: what a system for tracing is told of jobs.
+/* trace.h - spans: what a system for tracing is told about jobs.
  *
  * A producer makes one span `enqueue` for each request, and a worker two for each run of
  * a job: `process`, from its claim to its verdict, and `settle`, from the verdict to the

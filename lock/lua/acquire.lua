@@ -18,7 +18,7 @@
 --            below the fence of its grant, and of the reading; after: in how many ms to
 --            ask again at the latest, because a lease before it may be over; 0: at its third) |
 --            {TAKEN, now, name, clock, number, silent, after} (clock: a reading, 0: the machine has a
---            new one; silent: for so many ms, by Redis's clock, no holder has renewed, and after: in
+--            new one; silent: for this many ms, by Redis's clock, no holder has renewed, and after: in
 --            how many ms that can be proved; 0: a holder lives) | {DEADLOCK, now, name} (the owner
 --            has it already: it is not reentrant, an upgrade, or more permits) | {LATE, now} |
 --            {LIMIT, now, limit} (the lock has another number of permits, or its owner 256 holds) |

@@ -228,7 +228,7 @@ static void join_again(hf_set_member *m, hf_lock *lock)
         return;
     }
     hf_set_join(m, lock);
-    hf_hold_renew_now(lock); /* then its event tells of the set's state */
+    hf_hold_renew_now(lock); /* then its event reports the set's state */
 }
 
 static void left(hf_set_member *m)

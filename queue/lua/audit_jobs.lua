@@ -150,7 +150,7 @@ local function check_parked(id, due)
   end
 end
 
--- scores: of this id, in each set where it is. A job is told of in the first of them.
+-- scores: of this id, in each set where it is. A job is reported in the first of them.
 local function check_member(id, scores, lock)
   local first
   for _, set in ipairs(SETS) do

@@ -29,7 +29,7 @@ if has(c.uses, EXPIRY) then
   c.late = is_one_late()
 end
 -- 2. Look closer where a limit, a lease that is over, a job that expires or a clock that was set back may count.
--- Jobs of dead holders come first, and the limits leave so many places for others.
+-- Jobs of dead holders come first, and the limits leave this many places for others.
 if c.ended or c.late or now < c.high or has_any(c.uses, CLOSER) then
   local uses = c.uses
   --- @step "steps/sharded.lua"

@@ -3,10 +3,10 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer; ` leaving` behind it:
+--  ARGV[3]   resent      how many of the first were sent before, without an answer; ` leaving` behind it:
 --            a job needs something when it leaves
 --  ARGV[4]   fences      how many there are
---  ARGV[5..] fence, jobs for each of them: so many have it; then the id of each job, in this order,
+--  ARGV[5..] fence, jobs for each of them: this many have it; then the id of each job, in this order,
 --            1 to 1000; with ` leaving`, then what each needs, as its worker has read it (steps/leaving.lua)
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was

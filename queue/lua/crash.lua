@@ -4,10 +4,10 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[3]   resent      how many of the first were sent before, without an answer
 --  ARGV[4]   dead_max    bounds of `dead`: jobs
 --  ARGV[5]   dead_age    and ms
---  ARGV[6]   poison      so many crashes, and a job is dead; a new checkpoint makes a crash the first
+--  ARGV[6]   poison      this many crashes, and a job is dead; a new checkpoint makes a crash the first
 --  ARGV[7..] id, fence, due, error for each job, at most 1000; due: the time at which it was due before the
 --            claim; the error is kept in the record
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK (put back), IS_DEAD, LOST, GONE.

@@ -3,7 +3,7 @@
 --  KEYS[1]   prefix   hf:{queue}:
 --  ARGV[1]   whole    1: with their payloads, 0: without
 --  ARGV[2..] id       of each
---  returns   {OK, now, n, id, value, state, next, named, held, ...} of those that there are; n: so many ids were
+--  returns   {OK, now, n, id, value, state, next, named, held, ...} of those that there are; n: this many ids were
 --            looked at, fewer than all where schedules are large, but at least one. value '': without
 --            its payload it is longer than 64 KiB; next '': none; named: the time at which it ends if no
 --            worker's file names it, '': no file does; held 1: its ticks make no jobs, because no live

@@ -8,7 +8,7 @@
 --            no other worker is woken for it; 0
 --  ARGV[3..] id, gen, next, new_next, from, dropped, n for each schedule: gen and next as the worker was
 --            told; its next tick from now on, ms, '': none; all ticks until `from` are decided on;
---            of them so many missed ones are dropped; then n times: id of a new job, tick, due, ms;
+--            of them this many missed ones are dropped; then n times: id of a new job, tick, due, ms;
 --            at most 1000 in all
 --  returns   {OK, now, more, {code, ...}} | {LATE, now}; more 1: others are due by now. A code of each
 --            schedule: OK, LOST (nothing was changed), EXISTS (an id was not new, nothing was changed).

@@ -3,7 +3,7 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[3]   resent      how many of the first were sent before, without an answer
 --  ARGV[4]   max         bounds of what is kept: jobs
 --  ARGV[5]   max_bytes   and bytes, of the lines and results
 --  ARGV[6..] id, fence, keep, words for each job, at most 1000; keep in ms; words: a line of JSON about

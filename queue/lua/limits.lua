@@ -5,7 +5,7 @@
 --  ARGV[1]  not_after    ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
 --  ARGV[2]  max_running  jobs, across all workers
 --  ARGV[3]  rate_limit   jobs started
---  ARGV[4]  rate_per     in so many ms
+--  ARGV[4]  rate_per     in this many ms
 --  ARGV[5]  file         '' : an order of an operator. Else the three limits as a worker's file
 --           says them, `0 0 0` for none: nothing is done if it said that before
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.

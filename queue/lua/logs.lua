@@ -3,10 +3,10 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  ARGV[2]  fence       only of this run and later ones; 0: of all
---  ARGV[3]  from        of this run only what follows so many bytes
+--  ARGV[3]  from        of this run only what follows this many bytes
 --  returns  {OK, now, set, {fence, attempt, from, lines}, ...} | {GONE, now}
 --           set: `schedule`, `running`, `dead`, `parked`, or `gone`: it was done or cancelled a moment ago. from:
---           so many bytes came before the lines; more than was asked for: what lies in between is not kept. Sent
+--           this many bytes came before the lines; more than was asked for: what lies in between is not kept. Sent
 --           twice: the same.
 --- @step "steps/guard.lua"
 local uses = call('HGET', META, 'uses')

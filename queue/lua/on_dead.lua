@@ -1,4 +1,4 @@
--- Note which jobs tell of the deaths of jobs that do not say it themselves, as the file of a worker does.
+-- Note which jobs report the deaths of jobs that do not say it themselves, as the file of a worker does.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit

@@ -4,7 +4,7 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[3]   resent      how many of the first were sent before, without an answer
 --  ARGV[4]   dead_max    bounds of `dead`: jobs
 --  ARGV[5]   dead_age    and ms
 --  ARGV[6]   patience    a job is dead this many ms after the first refusal since which no live worker of

@@ -4,7 +4,7 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[3]   resent      how many of the first were sent before, without an answer
 --  ARGV[4..] id, fence, due, how, error for each job, at most 1000. error '': due is the time at which it
 --            was due before the claim, so it is at the head again. Else the error is kept in the record, with
 --            the time of its first refusal, and due is a delay in ms from now, at most 100 years. how:

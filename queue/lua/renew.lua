@@ -1,5 +1,5 @@
 -- Keep locks alive: each lease of this worker's that is named lasts from now on. A lock that ended
--- before its lease was over, because this clock was set forward, is made again. What the worker tells of
+-- before its lease was over, because this clock was set forward, is made again. What the worker tells about
 -- its runs comes with it.
 --
 --  KEYS[1]   prefix      hf:{queue}:

@@ -4,7 +4,7 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[3]   resent      how many of the first were sent before, without an answer
 --  ARGV[4..] id, fence, delay, error, ran, alone for each job, at most 1000; delay in ms from now, at
 --            most 100 years; ran: ms of the attempt; alone 1: the next run has its process to itself
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,

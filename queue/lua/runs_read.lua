@@ -1,4 +1,4 @@
--- Reads what workers have told of runs (runs.lua), the oldest entries first.
+-- Reads what workers have told about runs (runs.lua), the oldest entries first.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  after       the id of the last entry that was read, `<ms>-<number>`; `0-0`: none was

@@ -50,7 +50,7 @@ def stop_all(workers):
 
 
 class Runs:
-    """The runs that a log of handlers tells of, in the order of their starts."""
+    """The runs that a log of handlers reports, in the order of their starts."""
 
     def __init__(self, log):
         self.log = log

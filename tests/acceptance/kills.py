@@ -1,5 +1,5 @@
 """A play of random kills, shared by the scripts whose workers have pools: workers, their minders and the processes of
-their pools are killed, stopped and continued while jobs run, and in the end it is judged what became of the jobs."""
+their pools are killed, stopped and continued while jobs run, and in the end it is judged what happened to the jobs."""
 import collections
 import os
 import signal
@@ -15,7 +15,7 @@ VICTIMS = {"process": 5, "worker": 3, "minder": 2}
 
 class Play:
     """crew: the pools of each worker. kinds: type -> (jobs a second, the longest in ms). crashes: type -> one job each
-    so many seconds, which crashes its process. runs: the file of what the handlers note."""
+    this many seconds, which crashes its process. runs: the file of what the handlers note."""
 
     def __init__(self, fixture, crew, kinds, crashes, runs):
         self.fixture, self.random, self.server = fixture, fixture.random, fixture.server()

@@ -455,7 +455,7 @@ class Play(SchedulePlay):
                     worker.runs.pop(run.id, None)
 
     def told(self, runs):
-        """What the worker tells of its runs: a progress, a checkpoint, lines."""
+        """What the worker tells about its runs: a progress, a checkpoint, lines."""
         words = []
         for place, run in enumerate(runs, 1):
             if self.chance(0.4):

@@ -280,7 +280,7 @@ class Logs:
         self.runs = {}  # in the order in which they began to print
 
     def tell(self, fence, attempt, start, text):
-        """A part of what a run prints, that begins behind so many bytes. It may be known, or a part before
+        """A part of what a run prints, that begins behind this many bytes. It may be known, or a part before
         it may have been lost: then it is all that is kept."""
         _, total, kept = self.runs.get(fence, (attempt, 0, ""))
         if start + len(text) <= total:
@@ -291,7 +291,7 @@ class Logs:
             del self.runs[next(iter(self.runs))]
 
     def rows(self, first, start):
-        """Of the run `first` what follows so many bytes, and the runs after it."""
+        """Of the run `first` what follows this many bytes, and the runs after it."""
         rows = []
         for fence, (attempt, total, kept) in self.runs.items():
             begins = max(total - len(kept), start if int(fence) == first else 0)
@@ -377,7 +377,7 @@ class Limits:
             self.tokens, self.at = self.available(now, unstarted), now
 
     def free(self, now, free, slots, running):
-        """Of so many places, how many may be taken."""
+        """Of this many places, how many may be taken."""
         if self.max_running or self.rate:
             free = min(free, slots)
         if self.max_running:
@@ -556,7 +556,7 @@ class Queue:
                 break
 
     def trim(self, most, age, brought):
-        """The bounds of the dead, after so many came: a script removes a hundred more at most."""
+        """The bounds of the dead, after this many came: a script removes a hundred more at most."""
         old = [job for job in self.within("dead") if job.score <= self.now - min(DELAY_MAX, age)]
         for job in old[:100]:
             self.leave(job, "trimmed")
@@ -594,7 +594,7 @@ class Queue:
             return [OK, self.now, 1, *(answer if self.now <= until else [[]])]
         if self.late(not_after):
             return [LATE, self.now]
-        first, codes, refused = {}, [], False  # what became of an id that waits is not told in its later mentions
+        first, codes, refused = {}, [], False  # what happened to an id that waits is not told in its later mentions
         for k in range(n):
             id = args[5 + 3 * k]
             codes.append(EXISTS if first.get(id) in (OK, EXISTS) else self.known(id))

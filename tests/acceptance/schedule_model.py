@@ -44,7 +44,7 @@ def after_step_back(since, now):
 
 
 class Decision:
-    """What becomes of the ticks after `since` until `now`: those that make jobs, how many are dropped; until
+    """What happens to the ticks after `since` until `now`: those that make jobs, how many are dropped; until
     when all are decided on then, and the next tick."""
 
     def __init__(self, head, since, now):
@@ -105,7 +105,7 @@ class Schedule:
 
 
 class Schedules:
-    """Those of a queue. by: until then the worker that was told of due ticks reckons; high: when ticks were
+    """Those of a queue. by: until then the worker that was informed of due ticks reckons; high: when ticks were
     decided on last."""
 
     def __init__(self, queue):

@@ -120,7 +120,7 @@ def eventually(seconds, what, condition, every=0.01):
 
 
 def waited(child, seconds):
-    """The exit status of a process; None: it has not ended within so many seconds of the fair clock."""
+    """The exit status of a process; None: it has not ended within this many seconds of the fair clock."""
     until = fair_s() + seconds
     while fair_s() < until:
         try:
@@ -131,7 +131,7 @@ def waited(child, seconds):
 
 
 def talked(child, data, seconds):
-    """What a process wrote until its end, and None where it has not ended within so many seconds of the fair clock."""
+    """What a process wrote until its end, and None where it has not ended within this many seconds of the fair clock."""
     until = fair_s() + seconds
     while fair_s() < until:
         try:
@@ -300,7 +300,7 @@ class Clock:
         self.library.hf_preload_step(self.file, int(ms))
 
     def slew(self, permille):
-        """From now on it runs faster (below 0: slower) by so much; up to 100."""
+        """From now on it runs faster (below 0: slower) by this much; up to 100."""
         self.library.hf_preload_slew(self.file, int(permille))
 
     def stand(self, unix_ms):
@@ -809,7 +809,7 @@ def try_points(fixture, points):
 
 
 def main(check, seconds):
-    """Runs check(fixture) within so many seconds of the fair clock, prints the last line, ends the process."""
+    """Runs check(fixture) within this many seconds of the fair clock, prints the last line, ends the process."""
     clock = FairClock()  # the other one may be asked right now
 
     def expired(number, _frame):

@@ -129,7 +129,7 @@ static void check_picture(const char *path)
     assert_int_equal(unlink(path), 0);
 }
 
-/* A promise as the demo tells it, on its line; false: it does not tell of it. */
+/* A promise as the demo tells it, on its line; false: it does not report it. */
 static bool is_kept(const char *promise, const char *mark)
 {
     const char *at = strstr(text, promise);
@@ -150,7 +150,7 @@ static bool never_broken(const char *mark)
 }
 
 /* Plays a demo: what it says is in `text`, what it makes by itself in `path`. `mark` is
- * in each line that tells of a broken promise. False: some were, since each thread had
+ * in each line that reports a broken promise. False: some were, since each thread had
  * less than half of a processor, and so it was again. */
 static bool play(const char *const *args, const char *mark, char path[PATH_SIZE])
 {

@@ -612,7 +612,7 @@ static void a_number_that_leads_another_group_by_now_is_left_alone(void **state)
     hf_minder_remove(minder, &g.minded);
 }
 
-/* A group that does not heed TERM, has so much memory, and notes when it runs. One
+/* A group that does not heed TERM, has this much memory, and notes when it runs. One
  * without is another program, which has none of what this one uses. */
 static void start_large(group *g, size_t mib, uint64_t for_ms)
 {

@@ -64,7 +64,7 @@ struct lane {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     unsigned round;   /* that the callers shall play; 0: none yet */
-    unsigned started; /* so many of them may begin */
+    unsigned started; /* this many of them may begin */
     unsigned callers_busy;
     bool over;
     char fault[512]; /* "" while nothing was found */

@@ -30,7 +30,7 @@ enum {
 
 static uv_loop_t loop;
 static hf_http *http;
-static unsigned failures; /* so many of the next answers find no memory */
+static unsigned failures; /* this many of the next answers find no memory */
 static bool later;        /* the request is kept, and answered by the test */
 static hf_conn *kept;
 static char heard[1024];

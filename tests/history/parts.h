@@ -12,7 +12,8 @@ enum { HF_NAMES_TEXT = 256 };
 void hf_broken(hf_report *r, hf_rule rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* One acquisition, as its process told of it. Times in ns of CLOCK_BOOTTIME; 0: never. */
+/* One acquisition, as its process told about it. Times in ns of CLOCK_BOOTTIME; 0: never.
+ */
 typedef struct hf_hold {
     unsigned player;
     uint64_t id;

@@ -200,7 +200,7 @@ static int count_of(const char *text, const char *part)
     return n;
 }
 
-/* What the test itself was given is passed on; one pipe more tells of a loss. */
+/* What the test itself was given is passed on; one pipe more reports a loss. */
 static void no_descriptor_of_ours_leaks(void **state)
 {
     static const char *const kinds[] = {"socket:[", "anon_inode:", "/dev/tty", "pipe:["};

@@ -384,7 +384,7 @@ static void what_the_file_says_comes_back_after_flushall(void **state)
     end_by(SIGTERM, 0);
 }
 
-/* The last heartbeat has so many busy slots; when it came. */
+/* The last heartbeat has this many busy slots; when it came. */
 static bool shows_busy(int n, long long *heard_ms)
 {
     static const char heard[] = "\"heard_ms\":";

@@ -279,7 +279,7 @@ static void deaths_are_grouped_by_their_error(void **state)
 
 /* ---- what the history tells ---- */
 
-/* As if so many minutes had passed since its last sample. */
+/* As if this many minutes had passed since its last sample. */
 static void age_history(int minutes)
 {
     static const char age[] =

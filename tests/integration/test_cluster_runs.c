@@ -1,5 +1,6 @@
-/* test_cluster_runs.c - what workers tell of runs where the queues are on several nodes:
- * one key on the registry's node is for all of them, each stream is with its queue. */
+/* test_cluster_runs.c - what workers tell about runs where the queues are on several
+ * nodes: one key on the registry's node is for all of them, each stream is with its
+ * queue. */
 #include <stdio.h>
 #include <string.h>
 

@@ -133,7 +133,7 @@ static long long now_minute(void)
     return hf_queue_fixture_now(&fixture) / MINUTE_MS;
 }
 
-/* Sets the clock to so many ms before the end of its minute. */
+/* Sets the clock to this many ms before the end of its minute. */
 static void go_before_the_end(int64_t ms)
 {
     const int64_t in = hf_queue_fixture_now(&fixture) % MINUTE_MS;

@@ -9,7 +9,7 @@
 #include "holdfast/lock_set.h"
 #include "tests/support/lock_fixture.h"
 
-enum { LONG_MS = 30000, LEASE_MS = 3000 /* told of an event at a third of it */ };
+enum { LONG_MS = 30000, LEASE_MS = 3000 /* told about an event at a third of it */ };
 
 static const char refused[] = "this call waits: not inside a callback";
 
@@ -96,7 +96,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     atomic_store(&s->done, true);
 }
 
-/* It can be given back there; who does it is not told what became of that. And once the
+/* It can be given back there; who does it is not told what happened to that. And once the
  * callback is over the client waits as ever. */
 static void in_the_callback_of_a_grant_nothing_waits(void **state)
 {

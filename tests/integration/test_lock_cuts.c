@@ -266,7 +266,7 @@ static void a_renewal_that_is_cut_is_made_again(void **state)
 
 /* ---- what is asked ---- */
 
-/* The connection that hears what becomes of the lock asks nothing more. */
+/* The connection that hears what happens to the lock asks nothing more. */
 static bool listens(void)
 {
     return strstr(hf_fixture_command(&fixture.redis, "INFO clients"),

@@ -325,7 +325,7 @@ static void a_majority_that_is_away_for_a_while_is_suspect(void **state)
     hf_lock_set *set =
         must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 9000});
     cut(0, MAJORITY);
-    /* A slow renewal before the cut may have told of both as well. */
+    /* A slow renewal before the cut may have told about both as well. */
     EVENTUALLY(30000, hf_lock_set_get_state(set) == HF_LOCK_SUSPECT);
     assert_true(fixture.suspect >= 1);
     assert_true(hf_lock_set_held(set));

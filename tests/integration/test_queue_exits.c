@@ -303,7 +303,7 @@ static void try_every_exit(void)
             fail_msg("%s: left behind: %s", w->what, keys);
         if ((strchr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta uses"), 'm') !=
              NULL) != w->dies)
-            fail_msg("%s: `uses` still tells of a mark", w->what);
+            fail_msg("%s: `uses` still reports a mark", w->what);
         if (w->counted != NULL &&
             hf_fixture_number(&fixture.redis, "HGET hf:{q}:meta %s", w->counted) != 1)
             fail_msg("%s: not counted as %s", w->what, w->counted);

@@ -170,7 +170,7 @@ static void a_queue_at_its_limit_lets_them_expire(void **state)
     assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), 1);
 }
 
-/* So many with this record are over. */
+/* This many with this record are over. */
 static void put_late(size_t n, const char *record)
 {
     static char ids[500][16];

@@ -399,7 +399,7 @@ static const char *reading(uint64_t number_off, uint64_t clock_off, int64_t old_
     return shown;
 }
 
-/* Whether the lease of `one` is over for a machine that shows this so much later. */
+/* Whether the lease of `one` is over for a machine that shows this that much later. */
 static bool is_over_for(const char *machine, const char *shown, uint64_t age_ms)
 {
     assert_int_equal(hf_queue_fixture_read(&fixture, machine, BOOT_MS + age_ms, shown),

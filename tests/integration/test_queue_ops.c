@@ -307,7 +307,7 @@ static void enqueue_many(size_t n)
     assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, n), HF_OK);
 }
 
-/* So many jobs die by one verdict. */
+/* This many jobs die by one verdict. */
 static void bury_many(size_t n, uint32_t dead_max)
 {
     const hf_verdict_args args = {

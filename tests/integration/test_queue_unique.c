@@ -208,7 +208,7 @@ static const char *uses(void)
     return command("HGET hf:{q}:meta uses");
 }
 
-/* Claims look for such keys only while `uses` tells of them. */
+/* Claims look for such keys only while `uses` reports them. */
 static void a_letter_tells_of_keys_that_a_start_frees(void **state)
 {
     hf_enqueue_result result;

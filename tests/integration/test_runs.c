@@ -1,5 +1,5 @@
-/* test_runs.c - what workers tell of runs while a viewer watches: the stream, its bounds
- * and its end, and how an administrator reads it. */
+/* test_runs.c - what workers tell about runs while a viewer watches: the stream, its
+ * bounds and its end, and how an administrator reads it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -499,7 +499,8 @@ static void a_schedule_by_command_needs_no_file(void **state)
 
 /* ---- Redis's clock ---- */
 
-/* The worker that is told of it decides by the kind of the schedule (cron/ticks.c). */
+/* The worker that is informed of it decides by the kind of the schedule (cron/ticks.c).
+ */
 static void a_step_back_has_the_next_tick_reckoned_anew(void **state)
 {
     (void)state;
@@ -756,7 +757,7 @@ static void a_script_reads_no_more_payloads_than_have_room(void **state)
     }
 }
 
-/* More than one answer tells of. */
+/* More than one answer reports. */
 static void schedules_that_cannot_be_read_hide_no_others(void **state)
 {
     (void)state;

@@ -119,7 +119,7 @@ static const struct {
     void (*take_away)(void), (*bring_back)(void);
 } ways[] = {{stop, start}, {silence, go_on}};
 
-/* Some are known to Redis and are told of, the others begin while it is away. */
+/* Some are known to Redis and are told about, the others begin while it is away. */
 static void deadlines_are_kept(size_t way)
 {
     static told all[MANY];

@@ -229,7 +229,7 @@ static void queues_of_three_nodes_are_consumed(void **state)
                      0);
 }
 
-/* So many connections of the worker wait on this node. */
+/* This many connections of the worker wait on this node. */
 static bool blocks(hf_fixture *node, int n)
 {
     char text[32];

@@ -1,4 +1,4 @@
-/* test_worker_deaths.c - a worker tells Redis which jobs tell of deaths: on_dead of its
+/* test_worker_deaths.c - a worker tells Redis which jobs report deaths: on_dead of its
  * queues and handlers, at its start, after a reload, and to a Redis that has lost it. */
 #include <stdio.h>
 #include <string.h>

@@ -84,7 +84,7 @@ static bool all_ran(void)
     return atomic_load(&worker.returned) == put_all;
 }
 
-/* So many connections of the worker wait on this node. */
+/* This many connections of the worker wait on this node. */
 static bool blocks(hf_fixture *node, int n)
 {
     char text[32];

@@ -184,7 +184,8 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
         hf_queue_fixture_put(&queue, id, "ok", 0);
     }
     EVENTUALLY(15000, done() == RATED);
-    /* At least so many, if each found all that the bucket holds; and each put is one. */
+    /* At least this many, if each found all that the bucket holds; and each put is one.
+     */
     long long scripts = hf_fixture_calls(&queue.redis, "evalsha") - before - RATED;
     assert_in_range(scripts, RATED / BUCKET, 3 * RATED);
     for (int i = 0; i < WORKERS; i++)

@@ -47,7 +47,7 @@ static long long batons(void)
     return hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake");
 }
 
-/* So many workers have nothing to do, and wait for a baton. */
+/* This many workers have nothing to do, and wait for a baton. */
 static bool waiting(int n)
 {
     char line[32];

@@ -38,7 +38,7 @@ typedef struct rd_setup {
     rd_rule rule;
 } rd_setup;
 
-/* Until so many takeovers, or until leases are stuck. */
+/* Until this many takeovers, or until leases are stuck. */
 rd_figures rd_play(const rd_setup *setup, uint64_t seed, uint64_t takeovers);
 
 #endif

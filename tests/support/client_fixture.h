@@ -16,7 +16,7 @@
 #include "redis/server.h"
 #include "tests/support/eventually.h"
 
-/* What became of one request. */
+/* What happened to one request. */
 typedef struct hf_asked {
     unsigned answers; /* how often the callback ran: 0 or 1, or the client is broken */
     hf_err err;

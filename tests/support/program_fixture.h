@@ -1,5 +1,5 @@
 /* program_fixture.h - programs run by worker/program/programs.h on a loop of the test's
- * own, and what became of each.
+ * own, and what happened to each.
  *
  * The test's executable is also its own minder and its own helpers, chosen by its first
  * argument: its main() asks hf_program_fixture_role() first. */

@@ -57,8 +57,8 @@ void hf_proxy_lose_answer(hf_proxy *p, const char *text);
 
 /* The same, but the first half of what the server answers still comes. */
 void hf_proxy_tear_answer(hf_proxy *p, const char *text);
-/* So many requests that contain the text of the call above, or of hf_proxy_delay(), pass
- * untouched before. */
+/* This many requests that contain the text of the call above, or of hf_proxy_delay(),
+ * pass untouched before. */
 void hf_proxy_skip(hf_proxy *p, unsigned n);
 
 /* The next request that contains the text is passed on; what its connection is answered
@@ -79,7 +79,7 @@ void hf_proxy_delay(hf_proxy *p, const char *text);
 bool hf_proxy_delayed(hf_proxy *p); /* it came, and was not delivered yet */
 const char *hf_proxy_deliver(hf_proxy *p);
 
-/* From now on what scripts answer as Redis's time is so much later. */
+/* From now on what scripts answer as Redis's time is this much later. */
 void hf_proxy_shift_clock(hf_proxy *p, int64_t ms);
 
 /* New connections go to this server. */

@@ -43,7 +43,7 @@ int64_t hf_server_clock_ahead(const hf_server_clock *clock, int64_t now_ns);
 
 /* The clock jumps, forward or (below 0) back. It happens at once and whole. */
 void hf_server_clock_step(hf_server_clock *clock, int64_t ms);
-/* From now on the clock runs faster (or below 0: slower) than the real one by so many
+/* From now on the clock runs faster (or below 0: slower) than the real one by this many
  * permille, up to HF_SERVER_CLOCK_SLEW_MAX. */
 void hf_server_clock_slew(hf_server_clock *clock, int permille);
 /* The clock stands at this Unix time until it is set again: what Redis does depends on no

@@ -24,7 +24,7 @@ typedef struct hf_worker_fixture {
     atomic_int told; /* handlers whose callback was called: to stop */
     atomic_bool gate, ended, asked_to_stop;
     bool stopped;
-    atomic_bool hold_loop, loop_held; /* its loop waits where it tells of a job's end */
+    atomic_bool hold_loop, loop_held; /* its loop waits where it reports a job's end */
     atomic_ulong woken;               /* the thread that heard of a job last */
     atomic_llong remaining_ms;        /* of the lease, at the last start */
     _Atomic uint64_t started_ns;      /* the last start, boot time */

@@ -282,7 +282,7 @@ static void what_is_no_frame_is_told_without_its_bytes(void **state)
 
 /* ---- lengths ---- */
 
-/* A frame whose line has so many bytes with its newline. */
+/* A frame whose line has this many bytes with its newline. */
 static char *line_of(const char *begins, size_t len)
 {
     char *line = malloc(len + 1);

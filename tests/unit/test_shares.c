@@ -508,7 +508,7 @@ static void answer(int queue, size_t n)
     hf_runner_dispatch(&w);
 }
 
-/* So many have run, in the order in which they came. */
+/* This many have run, in the order in which they came. */
 static void run_some(size_t n)
 {
     for (hf_run *run; n > 0 && (run = hf_run_pop(&pool)) != NULL; n--) {

@@ -19,7 +19,7 @@ typedef struct hf_health {
                                 run. While it is at work that is when its turn began */
     _Atomic uint64_t heard_ns; /* Redis has answered a claim or a check; 0: never */
     atomic_int state;
-    _Atomic uint32_t running, slots; /* jobs that run, of so many at a time */
+    _Atomic uint32_t running, slots; /* jobs that run, of this many at a time */
 } hf_health;
 
 /* The loop sleeps, for so long (-1: without an end), or is at work (0). */

@@ -25,7 +25,7 @@ struct hf_site {
     hf_err refused;             /* why it said "not now", as it was logged last */
     hf_outage outage;           /* of the connection for claims and verdicts */
     hf_outage unguarded;        /* too few replicas have confirmed */
-    _Atomic int64_t stepped_ms; /* its clock was set by so much: to be logged */
+    _Atomic int64_t stepped_ms; /* its clock was set by this much: to be logged */
 
     struct { /* the watchdog's connection: leases.c */
         hf_outage outage;

@@ -174,7 +174,7 @@ static hf_frame_kind read_members(hf_frame_reader *r, hf_frame *f, const members
     return f->kind;
 }
 
-/* How many bytes follow the line, and what becomes of them. */
+/* How many bytes follow the line, and what happens to them. */
 static hf_frame_kind read_sizes(hf_frame_reader *r, hf_frame *f, const members *m)
 {
     uint64_t n = 0;

@@ -41,7 +41,7 @@ int hf_outputs_open(hf_outputs *outputs, uv_loop_t *loop, int far[2]);
 void hf_outputs_watch(hf_outputs *outputs);
 void hf_outputs_close(hf_outputs *outputs);
 
-/* At most so many reads of 64 KiB of each. */
+/* At most this many reads of 64 KiB of each. */
 void hf_outputs_read(hf_outputs *outputs, int reads);
 /* What came until now belongs together: unfinished lines end, and how much was left out
  * is told. What follows has its own limit, and its own end of the standard error. */

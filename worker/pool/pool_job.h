@@ -1,5 +1,5 @@
-/* pool_job.h - a job in a process of a pool: what the process is told of it, and what the
- * end of its lease means for the process. */
+/* pool_job.h - a job in a process of a pool: what the process is told about it, and what
+ * the end of its lease means for the process. */
 #ifndef HF_WORKER_POOL_POOL_JOB_H
 #define HF_WORKER_POOL_POOL_JOB_H
 

@@ -35,7 +35,7 @@ typedef enum hf_pool_health {
     HF_POOL_DOWN      /* none does, and the last start has failed */
 } hf_pool_health;
 
-/* What a heartbeat tells of a pool. */
+/* What a heartbeat tells about a pool. */
 typedef struct hf_pool_facts {
     const char *name; /* borrowed until the next turn */
     hf_pool_health health;

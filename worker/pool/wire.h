@@ -51,7 +51,7 @@ static inline bool hf_wire_is_open(const hf_wire *wire)
     return wire->fd >= 0 && !wire->ended;
 }
 
-/* At most so many reads of 64 KiB. */
+/* At most this many reads of 64 KiB. */
 void hf_wire_read(hf_wire *wire, int reads);
 /* After hf_wire_read(): the other side has not read all of what was written last. It may
  * have read a part of it. */

@@ -60,7 +60,7 @@ void hf_bundle_move(hf_bundle *b, hf_site *site);
 void hf_bundle_end(hf_bundle *b); /* its queue has left, and nothing is under way */
 void hf_bundle_close_client(hf_bundle *b);
 
-/* Its timer fires in so many ms, and calls `on_look` of the queues. */
+/* Its timer fires in this many ms, and calls `on_look` of the queues. */
 void hf_bundle_look_in(hf_bundle *b, uint32_t ms);
 void hf_bundle_check_at(hf_bundle *b, uint64_t at_ns); /* one check more at this time */
 uint32_t hf_bundle_wait_ms(const hf_worker *w);        /* from check to check, at least */

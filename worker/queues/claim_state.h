@@ -88,7 +88,7 @@ enum {
     HF_Q_CLAIMABLE = 1 << 0, /* a claim may be sent */
     HF_Q_EAGER = 1 << 1,     /* and is worth sending for its own sake */
     HF_Q_BUSY = 1 << 2,      /* the claim under way will probably bring something */
-    HF_Q_UNDER_WAY = 1 << 3, /* a claim, or what became of it, is not known yet */
+    HF_Q_UNDER_WAY = 1 << 3, /* a claim, or what happened to it, is not known yet */
     HF_Q_UNHEARD = 1 << 4,   /* the blocking call does not name it */
     HF_Q_GONE = 1 << 5,      /* a reload took it out */
     HF_Q_PATIENT = 1 << 6    /* more is there, but nothing waits for a claim */

@@ -50,7 +50,7 @@ struct hf_served {
     hf_bundle *bundle;       /* the queues that it shares requests with */
     hf_queue queue;
     hf_claim_state state;
-    unsigned paused; /* by so many: hf_queue_pause() */
+    unsigned paused; /* by this many: hf_queue_pause() */
     hf_debt debt;
     size_t slot;       /* its place in memory, and its group with the watchdog */
     size_t runs;       /* jobs that are held */

@@ -32,7 +32,7 @@ struct hf_notes {
     size_t checkpoint_len;
     char checkpoint[HF_CHECKPOINT_MAX];
     uint64_t log_bytes;    /* in all */
-    uint64_t log_reported; /* so many of them are in Redis */
+    uint64_t log_reported; /* this many of them are in Redis */
     uint64_t log_asked;    /* of the last renewal */
     bool has_log;
     char log[]; /* if it has one: a ring of its last HF_RUN_LOG_MAX bytes */

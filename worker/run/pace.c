@@ -3,7 +3,7 @@
 
 enum {
     AHEAD_MAX = 800, /* jobs claimed ahead */
-    AHEAD_MS = 3     /* so much work is claimed ahead for each slot */
+    AHEAD_MS = 3     /* this much work is claimed ahead for each slot */
 };
 
 void hf_pace_learn(double *mean_ns, uint64_t total_ns, size_t n)

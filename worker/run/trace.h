@@ -1,4 +1,4 @@
-/* trace.h - where a run is in a trace, and the spans that tell of it.
+/* trace.h - where a run is in a trace, and the spans that report it.
  *
  * All ids of a run come from its job and its fence, so the next run, wherever it is,
  * finds the span of the attempt before it by the fence in the record. A job without a

@@ -45,7 +45,7 @@ void hf_leader_close(hf_worker *w)
     w->runner->lead.wakeup = -1;
 }
 
-/* Fires so many ns from now; 0: not any more. */
+/* Fires this many ns from now; 0: not any more. */
 static void set_wakeup(hf_worker *w, uint32_t ns)
 {
     const struct itimerspec spec = {.it_value = {.tv_nsec = ns}};

@@ -139,7 +139,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     if (w->phase == HF_ENDED)
         return;
     size_t n = b->n_checking;
-    bool moved = site != b->site; /* then the answer tells of another clock */
+    bool moved = site != b->site; /* then the answer reports another clock */
     if (err == HF_OK && !moved)
         note_queues(b, &checked, queues);
     checked_all(b);

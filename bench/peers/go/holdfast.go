@@ -67,7 +67,7 @@ func (b *bare) send(n int) error {
 	return b.client.EvalSha(context.Background(), b.sha, []string{"hf:{default}:"}, append(words, "N")...).Err()
 }
 
-// rate is how many jobs a second so many calls enqueue, some of them at a time.
+// rate is how many jobs a second this many calls enqueue, some of them at a time.
 func rate(calls, together, jobsEach int, call func() error) (float64, error) {
 	var left atomic.Int64
 	left.Store(int64(calls))

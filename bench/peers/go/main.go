@@ -48,7 +48,7 @@ func main() {
 // say writes figures as the last line.
 func say(figures map[string]float64) error { return json.NewEncoder(os.Stdout).Encode(figures) }
 
-// fill enqueues so many jobs one by one, and says how fast; the first are not counted.
+// fill enqueues this many jobs one by one, and says how fast; the first are not counted.
 func fill(jobs int, enqueue func() error) error {
 	first := int(float64(jobs) * warmUp)
 	var since time.Time

@@ -2,7 +2,7 @@
 
 serve, serve-async: a pool of a worker; its handler does nothing
 starts: the same; its process makes the file PEER_STARTS, its handler writes mark and time of each start to it
-fill: enqueues so many jobs, 100 in a call
+fill: enqueues this many jobs, 100 in a call
 enqueue: enqueues one by one and 100 in a call, in turns with a program that has only redis-py, and says how fast"""
 import hashlib
 import os

@@ -13,7 +13,7 @@ def say(**found):
 
 
 def fill(jobs, enqueue):
-    """Enqueues so many jobs one by one, and says how fast; the first tenth is not counted."""
+    """Enqueues this many jobs one by one, and says how fast; the first tenth is not counted."""
     warm_up = int(jobs * WARM_UP)
     for _ in range(warm_up):
         enqueue()

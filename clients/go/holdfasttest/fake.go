@@ -209,7 +209,7 @@ func (f *Fake) holder(job *hook.Job) (*Job, holdfast.Outcome) {
 	return nil, ""
 }
 
-// State returns what became of the job.
+// State returns what happened to the job.
 func (j *Job) State() holdfast.State {
 	j.fake.mutex.Lock()
 	defer j.fake.mutex.Unlock()

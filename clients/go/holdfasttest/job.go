@@ -7,7 +7,7 @@ import (
 	"holdfast-queue/holdfast/internal/hook"
 )
 
-// NewJob returns a job for a call of a handler, and what the handler tells of it.
+// NewJob returns a job for a call of a handler, and what the handler tells about it.
 // The fields of its JobRun may be set.
 func NewJob[T holdfast.Args](args T) (*holdfast.Job[T], *Told) {
 	job := &holdfast.Job[T]{Args: args, JobRun: &holdfast.JobRun{ID: "fake", Type: args.Kind(), Queue: "default", Attempt: 1}}
@@ -16,7 +16,7 @@ func NewJob[T holdfast.Args](args T) (*holdfast.Job[T], *Told) {
 	return job, told
 }
 
-// Told is what a run has told of itself.
+// Told is what a run has told about itself.
 type Told struct {
 	mutex      sync.Mutex
 	percent    int

@@ -1,4 +1,4 @@
--- One job, for a client that waits for its end and is told of it.
+-- One job, for a client that waits for its end and is informed of it.
 -- Stable since 0.2: clients of all languages call it (docs/keys.md).
 --
 --  KEYS[1]  prefix      hf:{queue}:

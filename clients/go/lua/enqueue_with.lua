@@ -1442,7 +1442,7 @@ if keyed > 0 then
           return about
         end
         n = n + 1
-        tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: so many at most, then a time
+        tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: this many at most, then a time
       end
     end
     local DONE, KEPT, RESULTS = P .. 'done', P .. 'kept', P .. 'results'

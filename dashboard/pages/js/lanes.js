@@ -31,7 +31,7 @@ export function mergeRuns(old, fresh) {
   };
 }
 
-// With what runs although no worker has told of it, from the list of running jobs.
+// With what runs although no worker has told about it, from the list of running jobs.
 export function withUntold(data, list) {
   const told = new Set(data.runs.filter((run) => !run.end_ms).map((run) => `${run.queue} ${run.id} ${run.worker}`));
   const untold = list.items

@@ -20,7 +20,7 @@ local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
 
 -- `high` is the latest time that was seen here, to within HIGH_MS. If it is ahead, the clock was set
--- back: jobs that were due by then stay due, in their order, a slice of them at a time, or so many
+-- back: jobs that were due by then stay due, in their order, a slice of them at a time, or this many
 -- slices. Jobs that were to come later wait for their time on the clock as it is now.
 local HIGH_MS, STEP_BACK_JOBS = 100, 1000
 

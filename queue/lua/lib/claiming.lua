@@ -6,7 +6,7 @@
 --   limits          `meta`, if the claim has looked closer; nil: nothing there counts
 --   max, free       how many jobs it may take, and how many of those that are due
 --   n, ids, records what it has taken, and `due` of all of them, or `dues` of each; bytes: of the records
---   over            so many of them, the first ones, were taken over
+--   over            this many of them, the first ones, were taken over
 --   more            whether more jobs are due; nil: not known
 --   turn            of levels
 --   odd             {id, set} of each that is locked elsewhere; {id}: it has no record
@@ -143,7 +143,7 @@ local function hand_out(c, at, more, crashes)
   local n, ids, records, buried = c.n, c.ids, c.records, c.buried
   local answer = { OK, now, c.fence, at, more, crashes, buried and #buried > 0 and buried or 0,
     n > 0 and (c.dues or c.due) or nil, ids[1], records[1] }
-  if n > 32 then -- two tables in the answer cost less than to copy so many into it
+  if n > 32 then -- two tables in the answer cost less than to copy this many into it
     ids[n + 1], answer[9], answer[10] = nil, ids, records
   end
   for k = 2, n <= 32 and n or 0 do

@@ -35,7 +35,7 @@ local function id_of_death(id)
       return about
     end
     n = n + 1
-    tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: so many at most, then a time
+    tail = '.dead.' .. (n <= 100 and n or stamp .. '.' .. n) -- each takes a look: this many at most, then a time
   end
 end
 

@@ -4,7 +4,7 @@
 -- about it and its result. The field '' of `results` counts the bytes of all others: so it ends with
 -- them. All three end after the last job, also where no script comes any more.
 
--- So many in a script, which takes 1 ms, beside as many as it keeps: what is beyond the bounds becomes less
+-- This many in a script, which takes 1 ms, beside as many as it keeps: what is beyond the bounds becomes less
 -- with each script that keeps some.
 local FORGET_MAX = 500
 
@@ -43,7 +43,7 @@ local function forget_kept(ids)
   return forget(kept)
 end
 
--- Forgets those whose time is over, at most so many. Returns how many.
+-- Forgets those whose time is over, at most this many. Returns how many.
 local function forget_over(most)
   return forget(call('ZRANGEBYSCORE', KEPT, '-inf', stamp, 'LIMIT', 0, most))
 end
@@ -66,7 +66,7 @@ local function keep_done(ids, until_ms, words)
   note_use(KEEPING, true)
 end
 
--- Forgets those whose time is over, and then the oldest beyond the bounds, after so many were added.
+-- Forgets those whose time is over, and then the oldest beyond the bounds, after this many were added.
 local function trim_kept(max, max_bytes, added)
   local left = added + FORGET_MAX
   left = left - forget_over(left)

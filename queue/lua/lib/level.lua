@@ -48,7 +48,7 @@ end
 -- levels, so no job waits for ever. `turn` of meta counts the jobs across claims.
 local TURN = 8
 
--- Of so many places how many go to each set: the shares of the oldest jobs.
+-- Of this many places how many go to each set: the shares of the oldest jobs.
 local function oldest_of_all(sets, shares)
   local counts, heads = {}, {}
   for k, set in ipairs(sets) do

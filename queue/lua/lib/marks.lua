@@ -24,9 +24,9 @@ local function run_over(id)
   end
 end
 
--- What a holder tells of its run: its progress, a checkpoint, lines of its log. The caller
+-- What a holder tells about its run: its progress, a checkpoint, lines of its log. The caller
 -- has checked the token. Anything may be told twice.
-local LOG_BYTES, LOG_RUNS = 65536, 10 -- of one run, and the last so many
+local LOG_BYTES, LOG_RUNS = 65536, 10 -- of one run, and the last this many
 
 -- `percent note`
 local function tell_progress(id, fence, text)
@@ -49,7 +49,7 @@ local function tell_checkpoint(id, fence, text)
   end
 end
 
--- `attempt from bytes`: bytes of the log, behind so many others. Where some are missing in between,
+-- `attempt from bytes`: bytes of the log, behind this many others. Where some are missing in between,
 -- these are all that is kept.
 local function tell_log(id, fence, text)
   local attempt, from, bytes = string.match(text, '^(%d+) (%d+) (.*)$')

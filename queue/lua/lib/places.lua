@@ -1,4 +1,4 @@
--- places.lua - where a job is, and how a reader is told of it.
+-- places.lua - where a job is, and how a reader is informed of it.
 
 -- `schedule` (of whatever level), `running`, `dead` or `parked`, and its score; nil: there is no such job.
 -- And the set in which it waits. `expired`: it waits or is parked, but its time is over.

@@ -62,7 +62,7 @@ local function cut(text, most)
   return start .. string.sub(text, from)
 end
 
--- An attempt of this worker has failed now, after so many ms.
+-- An attempt of this worker has failed now, after this many ms.
 local function note_attempt(head, worker, ran, text)
   local list = type(head.history) == 'table' and head.history or {}
   while #list > 9 do

@@ -29,7 +29,7 @@ local function take_by_level(c)
   end
 end
 
--- Takes the first due jobs of a set, at most so many. False: there are none.
+-- Takes the first due jobs of a set, at most this many. False: there are none.
 local function take_from(c, set, want)
   local ids = call('ZRANGEBYSCORE', set, '-inf', stamp, 'LIMIT', '0', want + 1)
   local k = math.min(#ids, want)
@@ -143,7 +143,7 @@ local function dues_of(set, ids, n, due, k)
   return dues
 end
 
--- How many of the first n ids have records that fit into so many bytes; at least one, if `first`.
+-- How many of the first n ids have records that fit into this many bytes; at least one, if `first`.
 local function that_fit(ids, n, room, first)
   for k = 1, n do
     room = room - call('HSTRLEN', JOBS, ids[k])

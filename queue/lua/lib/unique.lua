@@ -160,7 +160,7 @@ local function free_at_start(ids, records, from, to)
   return unparked
 end
 
--- Forgets windows that are over, at most so many.
+-- Forgets windows that are over, at most this many.
 local function end_windows(most)
   local over = call('ZRANGEBYSCORE', WINDOWS, '-inf', stamp, 'LIMIT', 0, math.min(most, 3000))
   if #over > 0 then

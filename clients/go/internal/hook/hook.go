@@ -23,7 +23,7 @@ type Job struct {
 	Debounced  bool
 }
 
-// An Answer says what became of a job, as the fields of a JobRef.
+// An Answer says what happened to a job, as the fields of a JobRef.
 type Answer struct {
 	ID      string
 	Outcome string
@@ -42,7 +42,7 @@ type Sink interface {
 	Enqueue(ctx context.Context, jobs []*Job) ([]Answer, error)
 }
 
-// A Channel is where a run tells of itself.
+// A Channel is where a run reports itself.
 type Channel interface {
 	Progress(percent int, note string)
 	SetCheckpoint(data []byte)
@@ -61,6 +61,6 @@ var (
 	// handler has returned.
 	Run func(ctx context.Context, mux any, job *Job, attempt int) (verdict pipe.Verdict, err error)
 
-	// SetChannel lets a *holdfast.JobRun tell of itself.
+	// SetChannel lets a *holdfast.JobRun report itself.
 	SetChannel func(run any, channel Channel)
 )

@@ -24,7 +24,7 @@ class TooLarge(Dead):
 
 
 class Channel(Protocol):
-    """Where a run tells of itself."""
+    """Where a run reports itself."""
 
     def progress(self, run: int, percent: int, note: str) -> None: ...
     def checkpoint(self, run: int, data: bytes) -> None: ...

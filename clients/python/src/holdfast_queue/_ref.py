@@ -24,7 +24,7 @@ _STATES: Mapping[str, State] = {
 _WORDS: Mapping[str, State] = {"cancelled": "cancelled", "deleted": "deleted", "expired": "expired",
                                "replaced": "cancelled", "done": "done", "dead": "dead"}
 _OK, _RUNS = 0, -6
-_LOOK_S = 2.0  # Redis tells of the end; a message that is lost costs this
+_LOOK_S = 2.0  # Redis reports the end; a message that is lost costs this
 
 
 def _text(value: Any) -> str:
@@ -32,7 +32,7 @@ def _text(value: Any) -> str:
 
 
 class JobRef:
-    """`id` and `queue` of a job, and what became of its enqueueing:
+    """`id` and `queue` of a job, and what happened to its enqueueing:
 
     new       it was accepted under a new id, or under the id that was chosen
     exists    a job with the chosen id is there already

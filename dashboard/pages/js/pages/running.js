@@ -55,7 +55,7 @@ export const cancelButton = (at, j, small) =>
   );
 
 const untoldText = (n) =>
-  `${several(n, "job")} ${n === 1 ? "runs" : "run"} on a worker that has not told of it yet, or is of an older version.`;
+  `${several(n, "job")} ${n === 1 ? "runs" : "run"} on a worker that has not told about it yet, or is of an older version.`;
 
 function picture(at, minutes) {
   if (!at.data.runs) return missing(at, "runs");
@@ -82,7 +82,7 @@ function picture(at, minutes) {
       { class: "soft" },
       "Runs shorter than 2 s are the columns below each worker.",
       runs.cut > 0 && ` ${several(runs.cut, "run")} more were not sent.`,
-      !runs.watched && " The dashboard may not ask workers to tell of their runs: what ends is not seen.",
+      !runs.watched && " The dashboard may not ask workers to report their runs: what ends is not seen.",
       runs.watched && runs.untold > 0 && ` ${untoldText(runs.untold)}`,
     ),
   );

@@ -46,7 +46,7 @@ def _options_of(task: Any) -> dict[str, Any]:
 
 
 class _TaskCall(Call):
-    """Keeps when its record was made, because that is what Redis tells of the job."""
+    """Keeps when its record was made, because that is what Redis tells about the job."""
 
     __slots__ = ("created",)
 
