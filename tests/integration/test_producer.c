@@ -294,12 +294,13 @@ static void a_call_over_the_bytes_of_a_batch_is_refused_whole(void **state)
     enum { BIG = 1 << 20 };
     static hf_job jobs[65];
     char *payload = calloc(1, BIG);
-    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .buffer_bytes = 256 << 20});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .buffer_bytes = 256 << 20,
+                                 .deadline_ms = 300000});
     for (size_t i = 0; i < 65; i++)
         jobs[i] = (hf_job){HF_JOB_INIT, .queue = "q", .type = "t", .payload = payload,
                            .payload_len = BIG};
     refuse(HF_TOOBIG, "bytes of jobs in one call", jobs, 65);
-    assert_int_equal(hf_enqueue_wait(producer, jobs, 63, NULL, 60000, detail), HF_OK);
+    assert_int_equal(hf_enqueue_wait(producer, jobs, 63, NULL, 300000, detail), HF_OK);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), 63);
     free(payload);
 }

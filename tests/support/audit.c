@@ -1,6 +1,5 @@
 /* audit.c - see audit.h. */
 #include "tests/support/audit.h"
-#include "tests/support/admin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,12 @@ static void on_finding(const hf_finding *f, void *arg)
 void hf_test_audit(hf_fixture *redis, bool idle)
 {
     char detail[HF_DETAIL_SIZE];
-    hf_admin *admin = hf_test_admin(hf_fixture_url(redis));
+    hf_admin *admin;
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(redis)),
+                                .deadline_ms = 120000};
+    if (hf_admin_open(&admin, &opts, detail) != HF_OK)
+        fail_msg("no administrator: %s", detail);
     char **names;
     size_t n, found, all = 0;
     assert_int_equal(hf_admin_queues(admin, &names, &n, detail), HF_OK);
