@@ -220,7 +220,7 @@ static void put_returned(written *t, const inlined *f, const char *const *args)
  * an argument is more than a name, a field or a value. */
 static const char *put_call(written *t, const inlined *f, const char *s)
 {
-    const char *args[PARAMETERS];
+    const char *args[PARAMETERS] = {NULL};
     size_t i = 0;
     bool more = *s++ == '(';
     for (; more && i < f->n; i++) {
