@@ -197,7 +197,8 @@ static void put(written *t, const char *s, size_t n)
 }
 
 /* What is called with these arguments returns this. */
-static void put_returned(written *t, const inlined *f, const char *const *args)
+static void put_returned(written *t, const inlined *f, const char *const *args,
+                         size_t n_args)
 {
     size_t n = 0;
     put(t, "(", 1);
@@ -205,7 +206,7 @@ static void put_returned(written *t, const inlined *f, const char *const *args)
         n = length_of_part(s);
         const char *is = s;
         size_t length = n;
-        for (size_t i = 0; i < f->n; i++) {
+        for (size_t i = 0; i < n_args; i++) {
             if (is_name(f->parameters[i], s, n)) {
                 is = args[i];
                 length = strlen(is);
@@ -220,7 +221,7 @@ static void put_returned(written *t, const inlined *f, const char *const *args)
  * an argument is more than a name, a field or a value. */
 static const char *put_call(written *t, const inlined *f, const char *s)
 {
-    const char *args[PARAMETERS] = {NULL};
+    const char *args[PARAMETERS];
     size_t i = 0;
     bool more = *s++ == '(';
     for (; more && i < f->n; i++) {
@@ -238,7 +239,7 @@ static const char *put_call(written *t, const inlined *f, const char *s)
     if (i < f->n || s[-1] != ')') {
         return NULL;
     }
-    put_returned(t, f, args);
+    put_returned(t, f, args, i);
     return s;
 }
 
