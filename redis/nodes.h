@@ -21,11 +21,10 @@
  *
  *   - A node has refused a request because the slot is elsewhere, is served by none at
  *     the moment, or because it is no primary any more: nothing happened. MOVED corrects
- * the table, anything else is a reason to ask for it, and the sender backs off
- * (hf_node_backoff). Others at that node go on. After one MOVED the sender goes on at
- * once; after the second in a row it backs off (20 ms, doubled up to 500 ms, with
- * jitter), because two nodes may send it back and forth. It is no error to report before
- * a deadline.
+ *     the table; after anything else the client asks for the table. The sender backs off
+ *     (20 ms, doubled up to 500 ms, with jitter), except after one MOVED: two nodes may
+ *     send it back and forth. Others at that node go on. It is no error to report before
+ *     a deadline.
  *
  *   - A connection is lost, or cannot be made: the table may be wrong.
  *

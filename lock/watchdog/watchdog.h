@@ -115,7 +115,8 @@ HF_MUSTCHECK bool hf_watchdog_leave(hf_watchdog *watchdog, hf_lease *lease);
 
 bool hf_watchdog_has_leases(hf_watchdog *watchdog);
 
-/* Renews everything at once (a failover, a clock that jumped). */
+/* Renews everything at once (a failover, a queue that moved, a new connection, a
+ * clock that jumped). */
 void hf_watchdog_verify(hf_watchdog *watchdog);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,

@@ -36,9 +36,9 @@ static const hf_claim_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
                     [HF_E_SEEN] = STAY(READY)},
     [HF_Q_DUE] = {WHILE_SERVED, [HF_E_SENT] = STAY(CLAIMING), [HF_E_BATON] = STAY(DUE),
                   [HF_E_SEEN] = STAY(DUE)},
-    /* This claim clears the next_wake and puts a new baton. Any other claim leaves one
-     * that is yet to come, unless no job is left,
-     * and then the timer has to stay: no other worker would come at its time. */
+    /* This claim sets the next wake-up again, and puts a new baton. Any other claim
+     * leaves one that is yet to come, unless no job is left, and then the timer has to
+     * stay: no other worker would come at its time. */
     [HF_Q_UNKNOWN] = {WHILE_SERVED, [HF_E_SENT] = TO(CLAIMING, HF_DO_DROP_TIMER),
                       [HF_E_BATON] = STAY(UNKNOWN), [HF_E_SEEN] = STAY(UNKNOWN)},
     /* Batons that come in between are forgotten, so the claim after it sets the next

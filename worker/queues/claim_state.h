@@ -25,7 +25,7 @@ typedef enum hf_claim_state {
                        beside others only, its baton tells */
     HF_Q_READY,     /* more is there */
     HF_Q_DUE,       /* the time of its baton has come */
-    HF_Q_UNKNOWN,   /* a baton may have been lost: the claim clears the next_wake */
+    HF_Q_UNKNOWN, /* a baton may have been lost: the claim sets the next wake-up again */
     HF_Q_BACKING_OFF,      /* Redis refused a request; nothing is asked for a while */
     HF_Q_CLAIMING,         /* a claim is under way */
     HF_Q_CLAIMING_DUE,     /* and DUE comes next */

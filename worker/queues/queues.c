@@ -397,7 +397,8 @@ hf_err hf_queues_place(hf_worker *w)
     return HF_OK;
 }
 
-/* Times of the other clock, and facts about other data, are void. The not_after of a lost
+/* Clears the times that are by the old node's clock. The new node may not know this
+ * worker, so it registers again. The not_after of a lost
  * claim is by the old clock, so the queue waits for the whole HF_NOT_AFTER_MS. */
 void hf_queue_move(hf_served *served, hf_site *site)
 {

@@ -9,8 +9,8 @@
  * answered; the other queues go on. After an error of Redis itself (it loads, it is full,
  * it is a replica) all queues wait: hf_site_refused().
  *
- * Belongs to the loop, but for `queue` and `slot`, which other threads may read while a
- * job of the queue is held. */
+ * Belongs to the loop, but for `queue`, `slot` and `site` (atomic), which the watchdog's
+ * thread reads while a job of the queue is held. */
 #ifndef HF_WORKER_QUEUES_QUEUES_H
 #define HF_WORKER_QUEUES_QUEUES_H
 
@@ -130,7 +130,8 @@ void hf_queue_back_off(hf_served *served,
                        uint32_t ms);           /* no request for it for this long */
 uint32_t hf_queue_backoff_longer(uint32_t ms); /* than the last time */
 /* This site refused a request. True: the queue backs off, because of itself or because no
- * node serves it. False: all queues of the site wait, or the next node is asked at once.
+ * node serves it. False: the queue does not back off. The whole site pauses, or after a
+ * first MOVED the queue goes to its new node at once.
  */
 bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail);
 /* A request that tells Redis of the queue was answered. What could not be written is

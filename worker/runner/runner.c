@@ -87,7 +87,7 @@ uint32_t hf_runner_capacity(const hf_worker *w)
     return (uint32_t)(own_slots(w) + hf_supervisors_slots(w));
 }
 
-/* None beside an isolated job: a baton goes to a worker that can claim. */
+/* Zero while an isolated job runs or waits: the baton goes to another worker. */
 uint32_t hf_runner_slots(const hf_worker *w)
 {
     size_t busy = w->runner->c_out + w->runner->programs_out + w->runner->waiting.n +

@@ -111,7 +111,7 @@ void hf_wake_timers(hf_worker *w)
     k->alarm_ns = at_ns;
 }
 
-/* A baton that comes while no job can start is given back (pump()). */
+/* If no job can start when this time comes, pump() gives the baton back. */
 static void on_alarm(uv_poll_t *alarm, int status, int events)
 {
     hf_worker *w = alarm->data;
@@ -325,7 +325,7 @@ static void pump(hf_bundle *b)
     if (b->wake_doubt) {
         b->wake_doubt = false;
         hf_queues_recheck_in(b);
-        w->turn_due = true; /* the claims of this turn have left */
+        w->turn_due = true; /* this turn has sent its claims: another one */
     }
     if (!hf_queues_quiet_in(b))
         return;
