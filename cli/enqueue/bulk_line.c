@@ -338,6 +338,19 @@ static hf_err check_pairs(reader *r, uint32_t seen)
     return HF_OK;
 }
 
+static hf_err fail_unknown(reader *r, const char *name)
+{
+    char keys[HF_BULK_DETAIL_SIZE] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < HF_COUNT(fields); i++) {
+        int n = snprintf(keys + len, sizeof keys - len, "%s%s", i == 0 ? "" : ", ",
+                         fields[i].name);
+        HF_ASSERT(n > 0 && (size_t)n < sizeof keys - len);
+        len += (size_t)n;
+    }
+    return fail(r, HF_INVALID, "expected a key of a job (%s), found '%.60s'", keys, name);
+}
+
 static hf_err take_field(reader *r, const value *v, uint32_t *seen)
 {
     for (size_t i = 0; i < HF_COUNT(fields); i++) {
@@ -349,14 +362,7 @@ static hf_err take_field(reader *r, const value *v, uint32_t *seen)
         *seen |= UINT32_C(1) << i;
         return fields[i].take(r, v);
     }
-    return fail(
-        r, HF_INVALID,
-        "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
-        "max_attempts, timeout, priority, keep, start_within, expired, unique, "
-        "unique_until, unique_for, on_conflict, debounce, max_wait, throttle, on_dead, "
-        "replace_dead, headers), "
-        "found '%.60s'",
-        v->name);
+    return fail_unknown(r, v->name);
 }
 
 /* What a string says: it has room in `texts_`, which is as long as the line. */
