@@ -21,6 +21,7 @@
 #include "cli/enqueue/bulk.h"
 #include "cli/enqueue/wait.h"
 #include "cli/limits.h"
+#include "cli/options.h"
 #include "cli/out.h"
 #include "cli/stop.h"
 #include "cli/waiting.h"
@@ -362,22 +363,29 @@ static void on_progress(uint64_t bytes_read, void *arg)
     hf_progress_show(&s->progress, bytes_read, s->accepted);
 }
 
+/* The others are for a job of its own. */
+static bool goes_with_bulk(const char *option)
+{
+    static const char *const names[] = {
+        "queue", "traceparent", "wait-replicas", "replicas-timeout",
+        "bulk",  "run",         "quiet",         "atomic"};
+    for (size_t i = 0; i < HF_COUNT(names); i++)
+        if (strcmp(option, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static int check_bulk_usage(const hf_cli *cli)
 {
-    static const char *const single[] = {
-        "in",       "at",           "id",         "max-attempts", "timeout",  "priority",
-        "keep",     "start-within", "expired",    "on-dead",      "wait",     "result",
-        "unique",   "unique-until", "unique-for", "on-conflict",  "debounce", "max-wait",
-        "throttle", "replace-dead", "headers"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "
                           "both");
-    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
-        if (hf_argv_has(cli->args, single[i]))
+    for (const hf_opt *opt = hf_opts_enqueue; opt->name != NULL; opt++) {
+        if (hf_argv_has(cli->args, opt->name) && !goes_with_bulk(opt->name))
             return hf_cli_say(cli, HF_EXIT_USAGE, "each line of the file has its own",
                               "enqueue: expected no --%s with --bulk, found one",
-                              single[i]);
+                              opt->name);
     }
     if (hf_cli_queue(cli) == NULL)
         return HF_EXIT_DATA;
