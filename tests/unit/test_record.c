@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "producer/check.h"
 
 static hf_bytes text(const char *s)
 {
@@ -134,6 +135,24 @@ static void the_longest_header_fits(void **state)
     assert_int_equal(record.priority, HF_PRIORITY_HIGH);
     assert_int_equal(record.keep_ms, 5);
     hf_record_done(&record);
+    hf_buf_done(&buf);
+}
+
+/* HF_JOB_OVERHEAD has room for every field of a job without options. */
+static void the_longest_plain_record_is_counted(void **state)
+{
+    const hf_job job = {HF_JOB_INIT,
+                        .type = "t",
+                        .id = "i",
+                        .max_attempts = UINT32_MAX,
+                        .timeout_ms = UINT32_MAX,
+                        .keep_ms = HF_DELAY_MAX_MS};
+    hf_buf buf;
+    (void)state;
+    hf_buf_init(&buf, 1 << 20);
+    hf_record_write(&buf, &job, HF_TIME_MAX_MS);
+    assert_false(hf_record_has_options(&job));
+    assert_true(strlen(job.id) + buf.len <= hf_check_job_bytes(&job));
     hf_buf_done(&buf);
 }
 
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(headers_stand_at_the_end_without_white_space),
         cmocka_unit_test(headers_are_read_as_json),
         cmocka_unit_test(the_longest_header_fits),
+        cmocka_unit_test(the_longest_plain_record_is_counted),
         cmocka_unit_test(a_full_buffer_is_told),
         cmocka_unit_test(a_payload_is_any_bytes),
         cmocka_unit_test(fields_come_in_any_order_and_unknown_ones_are_ignored),
