@@ -608,34 +608,43 @@ static void judge_schedule(hf_wrongs *out, const hf_facts *f, const hf_facts_sch
     add(out, &w);
 }
 
+/* The names of those that differ, as many as are told. */
+static void add_zones(hf_wrong *w, const hf_facts *f, const hf_zones *zones)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < f->n_schedules && told < ZONES_TOLD; i++) {
+        const hf_facts_schedule *s = &f->schedules[i];
+        const size_t len = strlen(w->what);
+        if (hf_zones_differs(zones, s->zone))
+            (void)snprintf(w->what + len, sizeof w->what - len, "%s %s in %s",
+                           told++ > 0 ? "," : "", s->id, s->zone);
+    }
+}
+
 /* One thing for all of them: several zones are often meant. */
 static void judge_zones(hf_wrongs *out, const hf_facts *f)
 {
     hf_zones zones = {.n = 0};
     const hf_facts_schedule *first = NULL;
-    char names[HF_WRONG_WHAT / 2] = "", n[HF_WORDS_SIZE];
+    char n[HF_WORDS_SIZE];
     size_t differ = 0;
     (void)snprintf(zones.host, sizeof zones.host, "%s", f->zone);
     for (size_t i = 0; i < f->n_schedules; i++)
         hf_zones_add(&zones, f->schedules[i].zone);
-    for (size_t i = 0; i < f->n_schedules; i++) {
-        const hf_facts_schedule *s = &f->schedules[i];
-        const size_t len = strlen(names);
-        if (!hf_zones_differs(&zones, s->zone))
-            continue;
-        first = first == NULL ? s : first;
-        if (differ++ < ZONES_TOLD)
-            (void)snprintf(names + len, sizeof names - len, "%s%s in %s",
-                           len > 0 ? ", " : "", s->id, s->zone);
-    }
+    for (size_t i = 0; i < f->n_schedules; i++)
+        if (hf_zones_differs(&zones, f->schedules[i].zone) && differ++ == 0)
+            first = &f->schedules[i];
     if (first == NULL)
         return;
     const char *usual = hf_zones_usual(&zones);
     hf_wrong w = begin(HF_WRONG_ZONES, HF_LEVEL_HINT, 0);
-    SAY(w.what, "%s %s: %s%s.",
-        hf_words_count((int64_t)differ, "schedule is", "schedules are", n),
-        usual != NULL ? "not in the usual time zone" : "in different time zones", names,
-        differ > ZONES_TOLD ? ", and others" : "");
+    SAY(w.what,
+        "%s %s:", hf_words_count((int64_t)differ, "schedule is", "schedules are", n),
+        usual != NULL ? "not in the usual time zone" : "in different time zones");
+    add_zones(&w, f, &zones);
+    const size_t len = strlen(w.what);
+    (void)snprintf(w.what + len, sizeof w.what - len, "%s.",
+                   differ > ZONES_TOLD ? ", and others" : "");
     if (usual != NULL)
         add_why(&w, "The usual one here is %s. ", usual);
     add_why(&w,
