@@ -2,7 +2,7 @@
  * (cli/worker/metrics_server.h).
  *
  * The worker makes every text. Of each kind one request is under way to it, and the next
- * one follows 100 ms later. An answer goes to all who have asked meanwhile, so a worker
+ * one follows 100 ms later. An answer goes to all readers that have asked meanwhile, so a worker
  * makes ten texts of a kind in a second at most, however many ask. Ends when the worker
  * does. */
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* conn.h - the inside of a client, and how its connection ends. The files of a client,
- * each of which calls only those below it:
+/* conn.h - the inside of a client, and how its connection ends. The files of a client
+ * call only those below them:
  *
  *   client.c   its life, its events, and work that is deferred to `soon`
  *   connect.c  from nothing to a connection: Sentinels, names, addresses, deadlines,

@@ -98,7 +98,7 @@ local function count_crash(id, poison, who)
   note_use(MARKS, true)
 end
 
--- Of the first n ids, of which the first `over` were taken over, those that have run: {id, how many crashes,
+-- Those of the first n ids that have run; the first `over` of the ids were taken over: {id, how many crashes,
 -- checkpoint, ...}; 0 if none has.
 local function crashes_of_all(ids, n, over)
   local found, checkpoints = {}, call('HMGET', CHECKPOINTS, unpack(ids, 1, n))
