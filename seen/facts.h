@@ -30,8 +30,8 @@ typedef struct hf_facts_worker {
     char version[24];
     char pool[HF_FACTS_PLACE]; /* the first of its pools that is down */
     size_t pools_down;
-    bool of_poison; /* it fell silent while a job ran that died as poison within the hour:
-                       the deaths of a queue count it */
+    bool of_poison; /* it fell silent while a job was there that died as poison within the
+                       hour: the deaths of its queue count it */
 } hf_facts_worker;
 
 /* What keeps a job, as `job why` knows it. */
@@ -51,7 +51,8 @@ typedef struct hf_facts_deaths {
     size_t poison;
     char poisoned[HF_ID_SIZE];    /* the last one's id, */
     char poison_type[HF_ID_SIZE]; /* and its type */
-    size_t poison_alike;          /* this many of them have this type */
+    size_t poison_alike; /* this many in a row, to the last one, have this type */
+    size_t poison_late;  /* this many died in the last 10 min */
     int64_t poison_ms;
     size_t silent;               /* workers that are of_poison, */
     char killed[HF_HOLDER_SIZE]; /* and the last of them */
@@ -70,6 +71,7 @@ typedef struct hf_facts_past {
 typedef struct hf_facts_queue {
     hf_queue_stats stats;
     size_t serving;          /* workers that take its jobs: neither quiet nor stopping */
+    size_t alive;            /* workers that have it, in any state but silent */
     hf_facts_why *oldest;    /* owned: its oldest ready job; NULL: not read */
     hf_facts_why *unhandled; /* owned: one that waits for a handler; NULL: none */
     hf_facts_deaths deaths;

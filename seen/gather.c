@@ -16,6 +16,7 @@
 
 enum {
     HOUR_MS = 3600 * 1000,
+    LATELY_MS = 600 * 1000,
     BEAT_MS = 10 * 1000, /* between the heartbeats of a worker */
     LOOK_MS = 15 * 1000, /* a younger job is neither late nor unserved */
     WHYS = 50,           /* queues whose oldest job is asked for its reasons */
@@ -181,16 +182,17 @@ static int by_queue(const void *name, const void *queue)
 }
 
 /* The names of queues are sorted. */
-static void count_serving(const gatherer *g, const hf_worker_info *info)
+static void note_queues(const gatherer *g, const hf_worker_info *info)
 {
     const hf_facts *f = g->facts;
-    if (info->silent || (info->state[0] != '\0' && strcmp(info->state, "serving") != 0))
-        return;
+    const bool serves = info->state[0] == '\0' || strcmp(info->state, "serving") == 0;
     for (size_t i = 0; i < info->n_queues && f->n_queues > 0; i++) {
         hf_facts_queue *q =
             bsearch(info->queues[i], f->queues, f->n_queues, sizeof *f->queues, by_queue);
-        if (q != NULL)
-            q->serving++;
+        if (q == NULL)
+            continue;
+        q->alive += !info->silent;
+        q->serving += !info->silent && serves;
     }
 }
 
@@ -209,7 +211,7 @@ static void on_worker(const hf_worker_info *info, void *arg)
     for (size_t i = 0; i < info->n_pools; i++)
         if (strcmp(info->pools[i].state, "down") == 0 && w->pools_down++ == 0)
             (void)hf_words_line(info->pools[i].name, w->pool, sizeof w->pool);
-    count_serving(g, info);
+    note_queues(g, info);
     if (info->now_ms > g->facts->now_ms)
         g->facts->now_ms = info->now_ms;
 }
@@ -340,7 +342,7 @@ static uint64_t hash_kind(const char *type, const char *error)
 }
 
 /* The workers that fell silent while it was there, and not more than it had crashes:
- * Redis does not know for sure which of them ran it. */
+ * Redis knows neither which of them ran it, nor which queues a silent one had. */
 static void count_killed(deaths *d, const hf_job_info *info)
 {
     int64_t left = info->created_ms == 0 ? 0 : d->facts->poison;
@@ -360,6 +362,7 @@ static void note_poison(deaths *d, const hf_job_info *info)
 {
     hf_facts_deaths *of = d->of;
     of->poison++;
+    of->poison_late += info->due_ms > d->facts->now_ms - LATELY_MS;
     of->poison_ms = of->poison_ms == 0 ? info->due_ms : of->poison_ms;
     of->poison_alike =
         strcmp(of->poison_type, info->type) == 0 ? of->poison_alike + 1 : 1;

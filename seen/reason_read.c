@@ -94,12 +94,14 @@ static void on_running(const hf_job_info *job, void *arg)
     memcpy(l->out->longest, job->id, sizeof l->out->longest);
 }
 
-/* Only a help, too: those whose leases end first. */
+/* Only a help, too. Of more running jobs than it looks at, none. */
 static void find_longest(hf_admin *admin, const hf_job_why *why, hf_reason_read *out)
 {
     longest l = {why->now_ms, out};
+    char next[HF_CURSOR_SIZE] = "";
     if (hf_admin_list(admin, why->job->queue, HF_STATE_RUNNING, NULL, RUNNING_LOOKED,
-                      on_running, &l, NULL, NULL) != HF_OK)
+                      on_running, &l, next, NULL) != HF_OK ||
+        next[0] != '\0')
         out->longest[0] = '\0';
 }
 

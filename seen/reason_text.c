@@ -9,7 +9,12 @@
 #include "base/text.h"
 #include "seen/holder.h"
 
-enum { ERROR_SIZE = 161, LIST_SIZE = 1024, SOON_MS = 2000 };
+enum {
+    ERROR_SIZE = 161,
+    LIST_SIZE = 1024,
+    SOON_MS = 2000,
+    MAX_RUNNING_MAX = 1000000 /* of `queue limit` */
+};
 
 typedef struct telling {
     const hf_reason_facts *of;
@@ -204,10 +209,12 @@ static void say_no_handler(const telling *t)
         why->job->type, why->workers, one ? "" : "s", why->job->queue);
     if (t->of->types[0] != '\0')
         say(t, ", which take%s %s", one ? "s" : "", t->of->types);
-    say(t,
-        ": deploy a worker that has one; if the type is mistyped, 'holdfast job delete "
-        "%s%s' and enqueue the job again",
-        why->job->id, t->of->with_queue);
+    say(t, ": deploy a worker that has one");
+    if (why->job->state != HF_STATE_RUNNING) /* a running one cannot be deleted */
+        say(t,
+            "; if the type is mistyped, 'holdfast job delete %s%s' and enqueue the job "
+            "again",
+            why->job->id, t->of->with_queue);
 }
 
 static void say_workers(const telling *t, hf_reason reason)
@@ -355,26 +362,16 @@ const char *hf_reason_text(const hf_reason_facts *facts, hf_reason reason,
 
 /* ---- what removes it ---- */
 
-/* As many more as its workers have free slots. */
+/* As many more as its workers have free slots. Of a divided queue `why` knows the part of
+ * one shard alone. */
 static void raise_limit(const hf_reason_facts *facts, char *out)
 {
     const hf_job_why *why = facts->why;
-    const int64_t parts = facts->shards > 0 ? (int64_t)facts->shards : 1;
-    if (why->slots > why->busy)
+    const int64_t limit = why->max_running + why->slots - why->busy;
+    if (facts->shards <= 1 && why->slots > why->busy && limit <= MAX_RUNNING_MAX)
         (void)snprintf(out, HF_REASON_COMMAND_SIZE,
                        "holdfast queue limit %s --max-running %" PRId64, why->job->queue,
-                       why->max_running * parts + why->slots - why->busy);
-}
-
-static void double_rate(const hf_reason_facts *facts, char *out)
-{
-    char per[HF_DURATION_SIZE];
-    const hf_job_why *why = facts->why;
-    const int64_t parts = facts->shards > 0 ? (int64_t)facts->shards : 1;
-    hf_format_duration(why->rate_per_ms, per);
-    (void)snprintf(out, HF_REASON_COMMAND_SIZE,
-                   "holdfast queue limit %s --rate %" PRId64 "/%s", why->job->queue,
-                   2 * why->rate_limit * parts, per);
+                       limit);
 }
 
 const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
@@ -386,7 +383,5 @@ const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
                        facts->why->job->queue);
     else if (reason == HF_REASON_MAX_RUNNING)
         raise_limit(facts, out);
-    else if (reason == HF_REASON_RATE)
-        double_rate(facts, out);
     return out;
 }

@@ -252,9 +252,11 @@ static void judge_disk(hf_wrongs *out, const hf_facts_redis *r)
 /* A queue with running jobs that no live worker could take over; NULL: there is none. */
 static const char *left_alone(const hf_facts *f)
 {
-    for (size_t i = 0; i < f->n_queues; i++)
-        if (f->queues[i].stats.running > 0 && f->queues[i].serving == 0)
-            return f->queues[i].stats.queue;
+    for (size_t i = 0; i < f->n_queues; i++) {
+        const hf_facts_queue *q = &f->queues[i];
+        if (q->stats.running > 0 && q->alive == 0)
+            return q->stats.queue;
+    }
     return NULL;
 }
 
@@ -399,7 +401,7 @@ static void add_poison(hf_wrong *w, const hf_facts_deaths *d)
     char who[HF_HOLDER_TEXT], n[HF_WORDS_SIZE];
     add_why(w, "%sWorkers or processes died while they ran job %s of type %s%s.",
             w->why[0] != '\0' ? " " : "", d->poisoned, d->poison_type,
-            d->poison_alike < d->poison ? ", and other types" : "");
+            d->poison_alike < d->poison ? ", and jobs of other types" : "");
     if (d->silent == 0)
         return;
     hf_holder_text(d->killed, who);
@@ -428,9 +430,10 @@ static void judge_deaths(hf_wrongs *out, const hf_facts_queue *q)
                     d->alike, d->looked, d->type, d->error);
         end_why(&w);
     } else {
-        SAY(w.what, "Type %s of queue %s is poison: %s as such in the last hour.",
-            d->poison_type, s->queue,
-            hf_words_count((int64_t)d->poison, "job died", "jobs died", jobs));
+        const bool one_type = d->poison_alike == d->poison;
+        SAY(w.what, "%s%s%s of queue %s died as poison in the last hour.",
+            hf_words_count((int64_t)d->poison, "job", "jobs", jobs),
+            one_type ? " of type " : "", one_type ? d->poison_type : "", s->queue);
     }
     SAY(w.command, "holdfast dead list -q %s --since 1h", s->queue);
     if (d->poison > 0)
@@ -505,7 +508,7 @@ static void judge_crashes(hf_wrongs *out, const hf_facts *f, const hf_facts_queu
 {
     char n[HF_WORDS_SIZE];
     const hf_facts_past *p = &q->past;
-    if (p->known && p->crashed - (int64_t)q->deaths.poison * f->poison >= CRASHED) {
+    if (p->known && p->crashed - (int64_t)q->deaths.poison_late * f->poison >= CRASHED) {
         hf_wrong w = begin(HF_WRONG_CRASHES, HF_LEVEL_WARN, 0);
         SAY(w.what, "%s of queue %s crashed in the last 10 min.",
             hf_words_count(p->crashed, "run", "runs", n), q->stats.queue);
@@ -608,17 +611,21 @@ static void judge_schedule(hf_wrongs *out, const hf_facts *f, const hf_facts_sch
     add(out, &w);
 }
 
-/* The names of those that differ, as many as are told. */
-static void add_zones(hf_wrong *w, const hf_facts *f, const hf_zones *zones)
+/* Those that differ, as many as are told and have room. How many. */
+static size_t add_zones(hf_wrong *w, const hf_facts *f, const hf_zones *zones)
 {
     size_t told = 0;
     for (size_t i = 0; i < f->n_schedules && told < ZONES_TOLD; i++) {
         const hf_facts_schedule *s = &f->schedules[i];
-        const size_t len = strlen(w->what);
-        if (hf_zones_differs(zones, s->zone))
-            (void)snprintf(w->what + len, sizeof w->what - len, "%s %s in %s",
-                           told++ > 0 ? "," : "", s->id, s->zone);
+        const size_t len = strlen(w->what), room = sizeof w->what - len;
+        if (!hf_zones_differs(zones, s->zone))
+            continue;
+        if (room < strlen(s->id) + strlen(s->zone) + sizeof ",  in , and others.")
+            break;
+        (void)snprintf(w->what + len, room, "%s %s in %s", told++ > 0 ? "," : "", s->id,
+                       s->zone);
     }
+    return told;
 }
 
 /* One thing for all of them: several zones are often meant. */
@@ -641,10 +648,9 @@ static void judge_zones(hf_wrongs *out, const hf_facts *f)
     SAY(w.what,
         "%s %s:", hf_words_count((int64_t)differ, "schedule is", "schedules are", n),
         usual != NULL ? "not in the usual time zone" : "in different time zones");
-    add_zones(&w, f, &zones);
-    const size_t len = strlen(w.what);
+    const size_t told = add_zones(&w, f, &zones), len = strlen(w.what);
     (void)snprintf(w.what + len, sizeof w.what - len, "%s.",
-                   differ > ZONES_TOLD ? ", and others" : "");
+                   told < differ ? ", and others" : "");
     if (usual != NULL)
         add_why(&w, "The usual one here is %s. ", usual);
     add_why(&w,
@@ -678,9 +684,8 @@ static void say_waits(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
             known ? "has held" : "holds", known ? " for " : "",
             known ? hf_words_span(f->now_ms - l->held_ms, span) : "");
     if (l->holders > 1)
-        add_why(
-            w, ", with %s",
-            hf_words_count((int64_t)l->holders - 1, "other client", "other clients", n));
+        add_why(w, ", with %s",
+                hf_words_count((int64_t)l->holders - 1, "other hold", "other holds", n));
     add_why(w, ": the command asks for it, and takes nothing away.");
     SAY(w->command, "holdfast lock revoke %s", l->name);
 }

@@ -9,9 +9,15 @@
 
 static const char utc[] = "UTC";
 
+/* Its usual name. */
+static const char *named(const char *zone)
+{
+    return *zone == '\0' || strcmp(zone, "Etc/UTC") == 0 ? utc : zone;
+}
+
 const char *hf_zones_of(const hf_schedule_info *schedule)
 {
-    return schedule->cron[0] == '\0' ? "" : schedule->tz[0] == '\0' ? utc : schedule->tz;
+    return schedule->cron[0] == '\0' ? "" : named(schedule->tz);
 }
 
 void hf_zones_host(char out[HF_ZONE_SIZE])
@@ -27,8 +33,7 @@ void hf_zones_host(char out[HF_ZONE_SIZE])
     }
     const char *below = strstr(name, folder);
     name = below != NULL ? below + sizeof folder - 1 : name + strspn(name, ":");
-    if (strcmp(name, "Etc/UTC") == 0)
-        name = utc;
+    name = *name == '\0' ? name : named(name);
     /* A rule of POSIX, as "CET-1CEST", is no name. */
     const bool is_name =
         strcmp(name, utc) == 0 || strcspn(name, "/") < strcspn(name, ",");

@@ -257,8 +257,7 @@ static void deaths_are_grouped_by_their_error(void **state)
     (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs d4 %s",
                              "{\"type\":\"bad\",\"reason\":\"poison\"}\n");
     assert_found("deaths warn;");
-    assert_says(
-        "Type bad of queue default is poison: 1 job died as such in the last hour.");
+    assert_says("1 job of type bad of queue default died as poison in the last hour.");
     assert_says("while they ran job d4 of type bad.");
     (void)snprintf(record, sizeof record,
                    "{\"type\":\"bad\",\"reason\":\"poison\",\"created\":%lld}\n",
