@@ -818,6 +818,24 @@ static void a_late_answer_keeps_no_slot_from_others(void **state)
     run_some(w.in_hand);
 }
 
+static void in_order_a_late_answer_lets_others_pass_at_other_sites_alone(void **state)
+{
+    (void)state;
+    w.opts.strict = true;
+    slots[B].state = slots[C].state = HF_Q_IDLE;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), SLOTS);
+    slots[A].claim.sent_ns -= 200 * HF_MS_NS;
+    hf_queue_apply(&slots[B], HF_E_BATON);
+    hf_claim_pump(&w);
+    assert_false(is_claimed(B));
+    slots[B].site = &elsewhere;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(B), SLOTS);
+    answer_all();
+    run_some(w.in_hand);
+}
+
 /* ---- a queue of several members ---- */
 
 static void make_one_queue_of_them(void)
@@ -990,6 +1008,7 @@ int main(void)
         CASE(what_was_not_started_costs_nothing),
         CASE(a_claim_is_larger_where_redis_is_far),
         CASE(a_late_answer_keeps_no_slot_from_others),
+        CASE(in_order_a_late_answer_lets_others_pass_at_other_sites_alone),
         CASE(members_take_turns_with_whole_claims),
         CASE(a_member_whose_baton_came_is_claimed_beside_others),
         CASE(each_site_has_a_claim_of_the_queue_under_way),

@@ -471,6 +471,15 @@ static void peek(hf_bundle *b, uint64_t now)
 
 /* ---- in order ---- */
 
+/* A claim of this queue is late: its Redis may be away. Nothing passes it there, where it
+ * would be answered no earlier. */
+static void bar_sites_of(const hf_whole *whole)
+{
+    for (const hf_served *m = whole->members; m != NULL; m = m->next_member)
+        if (hf_queue_is(m, HF_Q_BUSY))
+            m->claim.site->claimable = false;
+}
+
 static void pump_strict(hf_worker *w, uint32_t want)
 {
     for (size_t i = 0; i < w->queues->n_wholes; i++) {
@@ -480,6 +489,7 @@ static void pump_strict(hf_worker *w, uint32_t want)
             send_claim(w, whole->turn, want);
         if (whole->turn != NULL || whole->busy)
             return;
+        bar_sites_of(whole);
     }
 }
 
