@@ -90,15 +90,7 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     hf_args_int(&a, (int64_t)args->asker.boot_ms);
     for (size_t i = 0; i < n; i++)
         hf_args_text(&a, args->shown == NULL ? "" : args->shown[i]);
-    hf_err err = hf_request_send(client, &(hf_call){.script = &hf_lua_queue_check,
-                                                    .keys = keys,
-                                                    .n_keys = n,
-                                                    .args = a.at,
-                                                    .n_args = a.n,
-                                                    .cb = cb,
-                                                    .arg = arg});
-    hf_args_done(&a);
-    return err;
+    return hf_send_script(client, &hf_lua_queue_check, keys, n, &a, 0, cb, arg);
 }
 
 /* {clock, number, after} */

@@ -230,11 +230,12 @@ static bool is_ready(const hf_bundle *b)
     return b->blocking != NULL && hf_client_ready(b->blocking->client);
 }
 
-/* The blocked call could not be ended. */
+/* The blocked call could not be ended. The clock of the look may be a part of a
+ * millisecond behind. */
 static void on_pause(void *arg)
 {
     hf_bundle *b = arg;
-    hf_bundle_look_in(b, b->blocking->pause_ms);
+    hf_bundle_look_in(b, b->blocking->pause_ms + 1);
 }
 
 /* A full worker would keep a baton from workers that could use it. */
