@@ -227,7 +227,7 @@ static const char *put_call(written *t, const inlined *f, const char *s)
     for (; more && i < f->n; i++) {
         s += strspn(s, " ");
         const char *from = s;
-        while (*s && !strchr(",(){}", *s)) {
+        while (isalnum((unsigned char)*s) || (*s && strchr("_.[]'\"", *s))) {
             s += length_of_part(s);
         }
         if (*s != ',' && *s != ')') {

@@ -632,19 +632,36 @@ static void r17_several_members_are_added_or_none(void **state)
 
 #define PREFIX "hf:lock:{n}:"
 
+/* What each script wants is in its head. */
+#define ACQUIRE(owner, mode, limit, flags, ...)                                          \
+    {                                                                                    \
+        &hf_lua_lock_acquire,                                                            \
+        {                                                                                \
+            owner, "h4", "c4", mode, "1", limit, flags, "30000", "0", "m", "0", "",      \
+                __VA_ARGS__                                                              \
+        }                                                                                \
+    }
+#define RELEASE(owner, hold, how)                                                        \
+    {                                                                                    \
+        &hf_lua_lock_release,                                                            \
+        {                                                                                \
+            owner, hold, how, "0", "m", "", "n"                                          \
+        }                                                                                \
+    }
+
 static const struct attempt {
     const hf_script *script;
-    const char *args[12];
+    const char *args[16];
 } attempts[] = {
-    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "x", "1", "0", "w", "30000", "0", "n"}},
-    {&hf_lua_lock_acquire, {"o1", "h4", "c1", "x", "1", "0", "r", "30000", "0", "n"}},
-    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "s", "1", "0", "", "30000", "0", "m", "n"}},
-    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "p", "1", "2", "w", "30000", "0", "n"}},
-    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "x", "1", "0", "c", "30000", "0", "n"}},
-    {&hf_lua_lock_release, {"o1", "h1", "", "0", "n"}},
-    {&hf_lua_lock_release, {"o1", "h1", "d", "0", "n"}},
-    {&hf_lua_lock_release, {"o2", "h2", "", "0", "n"}},
-    {&hf_lua_lock_release, {"o1", "h1", "c", "0", "n"}},
+    ACQUIRE("o4", "x", "0", "wait", "n"),
+    ACQUIRE("o1", "x", "0", "reentrant", "n"),
+    ACQUIRE("o4", "s", "0", "-", "m", "n"),
+    ACQUIRE("o4", "p", "2", "wait", "n"),
+    ACQUIRE("o4", "x", "0", "cell", "n"),
+    RELEASE("o1", "h1", "-"),
+    RELEASE("o1", "h1", "downgrade"),
+    RELEASE("o2", "h2", "-"),
+    RELEASE("o1", "h1", "cell"),
     {&hf_lua_lock_force, {"n", "", "0", "0", ""}},
     {&hf_lua_lock_force, {"n", "o1", "1", "0", ""}},
     {&hf_lua_lock_fence_check, {"n", "7", "o1", "60000"}},
@@ -658,9 +675,11 @@ static void prepare_broken(const char *key)
     static const char *const holds[] = {"h1", "h2", "h3"};
     (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
     for (size_t i = 0; i < HF_COUNT(owners); i++) {
-        const char *const args[] = {owners[i], holds[i], "c1", "x", "1", "0",
-                                    "w",       "30000",  "0",  "n", NULL};
-        freeReplyObject(send(&hf_lua_lock_acquire, PREFIX, args));
+        const char *const args[] = {owners[i], holds[i], "c1", "x", "1", "0", "wait",
+                                    "30000",   "0",      "m",  "0", "",  "n", NULL};
+        redisReply *reply = send(&hf_lua_lock_acquire, PREFIX, args);
+        assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+        freeReplyObject(reply);
     }
     const char *type = hf_fixture_command(&fixture.redis, "TYPE " PREFIX "%s", key);
     bool string = strcmp(type, "string") == 0 || strcmp(type, "none") == 0;
