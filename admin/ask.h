@@ -32,7 +32,7 @@ struct hf_admin {
                                    registry's */
     uint32_t deadline_ms;
     hf_rng rng;        /* for jitter */
-    hf_id_maker words; /* of requests (admin/order.h) */
+    hf_id_maker words; /* of requests (hf_ask_word()) */
     char ns[HF_ID_SIZE];
     char *detail; /* of the call under way: the caller's, or `unread` */
     char unread[HF_DETAIL_SIZE];

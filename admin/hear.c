@@ -78,7 +78,7 @@ static void on_message(hf_listener *listener, const char *key, const char *id)
 
 static void on_doubt(hf_listener *listener)
 {
-    (void)listener; /* after each turn the user looks */
+    (void)listener; /* the user looks when its next look is due */
 }
 
 /* A connection that came may have missed a hint: the user looks. */

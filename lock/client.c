@@ -372,7 +372,7 @@ static void on_watchdog_stop(void (*closed)(void *arg), void *closed_arg, void *
 /* ---- opening and closing ---- */
 
 /* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
- * here, and finds what is wrong with the options. If this fails it has freed `locks`. */
+ * here. If this fails it has freed `locks`. */
 static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch,
                     char *detail)
 {

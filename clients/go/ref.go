@@ -20,7 +20,7 @@ type Outcome string
 // What enqueueing did.
 const (
 	OutcomeNew      Outcome = "new"      // the job was accepted
-	OutcomeExists   Outcome = "exists"   // a job with the chosen id is there already
+	OutcomeExists   Outcome = "exists"   // a job with the chosen id has not ended, or is dead
 	OutcomeSkipped  Outcome = "skipped"  // another job holds its unique key; ID is that job's
 	OutcomeReplaced Outcome = "replaced" // that job has taken its payload and options; ID is that job's
 	OutcomeParked   Outcome = "parked"   // it waits until that job has ended

@@ -35,7 +35,7 @@ class JobRef:
     """`id` and `queue` of a job, and what happened to its enqueueing:
 
     new       it was accepted under a new id, or under the id that was chosen
-    exists    a job with the chosen id is there already
+    exists    a job with the chosen id has not ended, or is dead
     skipped   another job holds its unique key; `id` is that job's
     replaced  that job has taken its payload and options; `id` is that job's
     parked    it waits until that job has ended"""

@@ -45,7 +45,7 @@ function row(w, newest) {
 }
 
 export const workers = {
-  parts: (at) => ({ workers: { path: at.api(["workers"], at.filter("after")), every: 2000 } }),
+  parts: (at) => ({ workers: { path: at.api(["workers"]), every: 2000 } }),
   view(at) {
     const list = at.data.workers;
     const cli = ["holdfast worker list", "kill -TSTP PID   # quiet", "kill -TERM PID   # stop"];
