@@ -3,8 +3,8 @@
 # redis-server. Each test brings its own server, so all of them may run at once.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
-# Only against hanging: the longest take minutes, and a busy machine may be ten times slower.
-set(HF_TEST_TIMEOUT_S 2400)
+# Only against hanging: the longest take a minute or two, and deadlines stretch to eight times.
+set(HF_TEST_TIMEOUT_S 900)
 
 function(hf_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SOURCES")

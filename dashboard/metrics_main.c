@@ -1,10 +1,10 @@
 /* metrics_main.c - `holdfast-metrics`: the HTTP of one worker, which starts this process
  * (cli/worker/metrics_server.h).
  *
- * The worker makes every text. Of each format one request is under way to it, and the next
- * one follows 100 ms later. An answer goes to all readers that have asked meanwhile, so a
- * worker makes ten texts of a kind in a second at most, however many ask. Ends when the
- * worker does. */
+ * The worker makes every text. Of each format one request is under way to it, and the
+ * next one follows 100 ms later. An answer goes to all readers that have asked meanwhile,
+ * so a worker makes ten texts of a kind in a second at most, however many ask. Ends when
+ * the worker does. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

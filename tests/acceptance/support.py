@@ -87,16 +87,19 @@ class Pressure:
 
 class FairClock:
     """A clock for deadlines and upper bounds. While more threads want a processor than there are, it runs slower: as
-    fast as each of them gets on. So a bound is as tight as it looks on an idle machine, and a busy one has more time."""
+    fast as each of them gets on, but at least by LEAST. So a busy machine has more time, and a script that has failed
+    ends."""
+
+    LEAST = 0.125
 
     def __init__(self):
         self.seconds, self.seen, self.share = 0.0, time.monotonic(), self._share()
 
-    @staticmethod
-    def _share():
+    @classmethod
+    def _share(cls):
         with open("/proc/loadavg") as file:
             running = int(file.read().split()[3].partition("/")[0])
-        return min(1.0, os.cpu_count() / max(1, running))
+        return max(cls.LEAST, min(1.0, os.cpu_count() / max(1, running)))
 
     def __call__(self):
         now, share = time.monotonic(), self._share()
@@ -816,6 +819,7 @@ def main(check, seconds):
         if number != signal.SIGALRM:
             raise Failure(f"ended by signal {number}")
         if clock() >= seconds:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             raise Failure(f"not finished within {seconds} s")
 
     for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
