@@ -847,70 +847,71 @@ static void a_late_queue_has_the_reason_of_job_why(void **state)
                "holdfast worker list");
 }
 
+static const struct {
+    void (*make)(void);
+    const char *why, *command;
+} other_whys[] = {
+    {redis_away, "redis.prod:6379: Connection refused.", "holdfast doctor"},
+    {redis_refuses,
+     "No job is accepted, started or ended: NOREPLICAS Not enough good replicas to "
+     "write.",
+     "holdfast doctor"},
+    {worker_silent,
+     "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
+     "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
+     "holdfast worker list"},
+    {worker_silent_beside_a_quiet_one,
+     "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
+     "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
+     "holdfast worker list"},
+    {worker_silent_and_the_last_one,
+     "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
+     "cannot reach Redis. No live worker serves queue mail: what ran there waits "
+     "until one starts.",
+     "holdfast worker list"},
+    {deaths,
+     "9 of 10 that were looked at have the type mail.send and one error: connection "
+     "refused.",
+     "holdfast dead list -q mail --since 1h"},
+    {poison, "Workers or processes died while they ran job j7 of type convert.",
+     "holdfast dead list -q mail --type convert --since 1h"},
+    {poison_with_workers,
+     "Workers or processes died while they ran job j7 of type convert. 3 workers "
+     "fell "
+     "silent meanwhile: web2 pid 880 and others.",
+     "holdfast dead list -q mail --type convert --since 1h"},
+    {tick_late_unserved,
+     "A worker decides on each tick, and no live worker serves its queue.",
+     "holdfast cron show nightly -q mail"},
+    {ticks_pass,
+     "Ticks were skipped because job j9, of the tick before, had not ended, or were "
+     "missed.",
+     "holdfast cron show nightly -q mail"},
+    {lock_waits,
+     "ci-4 pid 22107 has held it for 13 min: the command asks for it, and takes "
+     "nothing away. 3 clients wait.",
+     "holdfast lock revoke deploy/production"},
+    {lock_of_many,
+     "ci-4 pid 22107 holds it, with 2 other holds: the command asks for it, and "
+     "takes nothing away. 1 client waits.",
+     "holdfast lock revoke deploy/production"},
+    {lock_over,
+     "ci-4 pid 22107 has not renewed it, and no other client has proved that it is "
+     "over.",
+     "holdfast lock show deploy/production"},
+    {paused, "", "holdfast queue resume mail"},
+    {one_of_three_zones,
+     "The usual one here is Europe/Berlin. A schedule's hours are those of its zone: "
+     "give it another one if that is not meant.",
+     "holdfast cron show report -q mail"},
+    {faults, "lost: is in `schedule` and has no record.", "holdfast doctor -q mail"},
+};
+
 static void the_other_whys_name_what_is_known(void **state)
 {
-    static const struct {
-        void (*make)(void);
-        const char *why, *command;
-    } rows[] = {
-        {redis_away, "redis.prod:6379: Connection refused.", "holdfast doctor"},
-        {redis_refuses,
-         "No job is accepted, started or ended: NOREPLICAS Not enough good replicas to "
-         "write.",
-         "holdfast doctor"},
-        {worker_silent,
-         "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
-         "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
-         "holdfast worker list"},
-        {worker_silent_beside_a_quiet_one,
-         "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
-         "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
-         "holdfast worker list"},
-        {worker_silent_and_the_last_one,
-         "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
-         "cannot reach Redis. No live worker serves queue mail: what ran there waits "
-         "until one starts.",
-         "holdfast worker list"},
-        {deaths,
-         "9 of 10 that were looked at have the type mail.send and one error: connection "
-         "refused.",
-         "holdfast dead list -q mail --since 1h"},
-        {poison, "Workers or processes died while they ran job j7 of type convert.",
-         "holdfast dead list -q mail --type convert --since 1h"},
-        {poison_with_workers,
-         "Workers or processes died while they ran job j7 of type convert. 3 workers "
-         "fell "
-         "silent meanwhile: web2 pid 880 and others.",
-         "holdfast dead list -q mail --type convert --since 1h"},
-        {tick_late_unserved,
-         "A worker decides on each tick, and no live worker serves its queue.",
-         "holdfast cron show nightly -q mail"},
-        {ticks_pass,
-         "Ticks were skipped because job j9, of the tick before, had not ended, or were "
-         "missed.",
-         "holdfast cron show nightly -q mail"},
-        {lock_waits,
-         "ci-4 pid 22107 has held it for 13 min: the command asks for it, and takes "
-         "nothing away. 3 clients wait.",
-         "holdfast lock revoke deploy/production"},
-        {lock_of_many,
-         "ci-4 pid 22107 holds it, with 2 other holds: the command asks for it, and "
-         "takes nothing away. 1 client waits.",
-         "holdfast lock revoke deploy/production"},
-        {lock_over,
-         "ci-4 pid 22107 has not renewed it, and no other client has proved that it is "
-         "over.",
-         "holdfast lock show deploy/production"},
-        {paused, "", "holdfast queue resume mail"},
-        {one_of_three_zones,
-         "The usual one here is Europe/Berlin. A schedule's hours are those of its zone: "
-         "give it another one if that is not meant.",
-         "holdfast cron show report -q mail"},
-        {faults, "lost: is in `schedule` and has no record.", "holdfast doctor -q mail"},
-    };
-    for (size_t i = 0; i < HF_COUNT(rows); i++) {
+    for (size_t i = 0; i < HF_COUNT(other_whys); i++) {
         (void)well(state);
-        assert_why(rows[i].make, rows[i].why, rows[i].command);
+        assert_why(other_whys[i].make, other_whys[i].why, other_whys[i].command);
     }
 }
 
