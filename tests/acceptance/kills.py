@@ -22,7 +22,7 @@ class Play:
         self.crew, self.rates, self.crashes, self.runs = crew, kinds, crashes, runs
         self.kinds, self.put_ns = {}, {}  # job -> its type, and when it was enqueued
         self.blows, self.stopped, self.worker_blows = collections.Counter(), [], []
-        self.struck = collections.defaultdict(list)  # process -> when it, or its worker, was killed
+        self.struck = collections.defaultdict(list)  # process -> when it, its worker or minder was killed
         self.workers = [self.begin(pools) for pools in crew]
         fixture.workers_ready(*self.workers, seconds=60)
 
@@ -75,7 +75,7 @@ class Play:
         if number == signal.SIGSTOP:
             until = time.monotonic() + self.random.uniform(0.02, STOPPED_LEASES) * LEASE_MS / 1000
             self.stopped.append((until, pid))
-        hit = [pid] if kind == "process" else processes if kind == "worker" else []
+        hit = [pid] if kind == "process" else processes
         if number == signal.SIGKILL or kind == "worker":
             for process in hit:
                 self.struck[process].append(boottime_ns())
