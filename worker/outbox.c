@@ -39,6 +39,8 @@ enum {
     GATHER_MS = 1            /* that a verdict may wait for others */
 };
 
+#define GIVEN_UP UINT64_MAX /* the notes of a run that is lost, or for want of memory */
+
 typedef struct outbox {
     hf_run_list fresh[HF_OPS], resent[HF_OPS]; /* to send, by operation */
     bool sending[HF_OPS];                      /* a batch of them is under way */
@@ -421,6 +423,15 @@ static bool is_settled(hf_err err)
     return err == HF_OK || err == HF_TOOBIG || hf_err_is(err, HF_ERR_OF_QUEUE);
 }
 
+/* What the renewal had no room for goes with the next one. */
+static void settle_notes(hf_run *run, hf_err err)
+{
+    if (err == HF_OK && run->noted != GIVEN_UP)
+        hf_notes_answered(run, run->noted);
+    else
+        hf_notes_settle(run);
+}
+
 /* For the locks its answer does not matter: the answers to the verdicts follow. Only a
  * server that did not know the script has not tried it. */
 static void on_locks_kept(const hf_answer *answer, void *arg)
@@ -434,7 +445,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
         return;
     outbox_of(b->served)->sending[b->op] = false;
     for (size_t i = 0; is_settled(err) && i < b->n; i++)
-        hf_notes_settle(b->runs[i]);
+        settle_notes(b->runs[i], err);
     send_again(b, false);
     if (err != HF_OK && err != HF_UNSURE && !hf_err_is(err, HF_ERR_AT_ONCE) &&
         hf_queue_refused(b->served, b->site, err, answer->detail))
@@ -453,14 +464,18 @@ static bool keep_locks(batch *b)
     hf_run *runs[HF_VERDICTS_MAX];
     hf_notes_taken taken;
     size_t n = 0;
-    for (size_t i = 0; i < b->n; i++)
+    for (size_t i = 0; i < b->n; i++) {
+        b->runs[i]->noted = GIVEN_UP;
         if (!atomic_load(&b->runs[i]->lost)) {
             runs[n] = b->runs[i];
             items[n++] = (hf_renew_item){b->runs[i]->id, b->runs[i]->fence};
         }
+    }
     if (n == 0 || !hf_site_ready(site))
         return false;
     hf_notes_take(&taken, runs, n);
+    for (size_t i = 0; taken.numbers != NULL && i < n; i++)
+        runs[i]->noted = taken.numbers[i];
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_site_not_after(site),

@@ -217,6 +217,41 @@ static void a_checkpoint_is_told_at_once(void **state)
     EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
 }
 
+/* Logs that many runs leave at their ends are more than one request takes. */
+enum { MANY = 40, LOG_BYTES = 60000 };
+
+static hf_verdict log_much(hf_run *run, void *arg)
+{
+    wait_at_gate(run);
+    hf_run_log(run, arg);
+    hf_run_set_retry_in(run, 3600000);
+    return HF_VERDICT_RETRY;
+}
+
+static void what_runs_log_at_their_ends_is_kept_of_all(void **state)
+{
+    (void)state;
+    static char text[LOG_BYTES + 1];
+    char id[8];
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 120000,
+                                 .concurrency = MANY};
+    memset(text, 'x', LOG_BYTES);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "j%d", i);
+        hf_queue_fixture_put(&queue, id, "x", 0);
+    }
+    hf_worker_fixture_start_own(&worker, queue.redis.url, &opts, 0, log_much, text);
+    EVENTUALLY(30000, atomic_load(&at_gate) == MANY);
+    atomic_store(&gate, true);
+    EVENTUALLY(30000, hf_queue_fixture_meta(&queue, "failed") == MANY);
+    assert_int_equal(hf_fixture_number(&queue.redis, "HLEN hf:{q}:logs"), MANY);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "j%d", i);
+        assert_int_equal(hf_admin_delete(admin, "q", id, NULL, NULL), HF_OK);
+    }
+    assert_no_marks();
+}
+
 /* Lines that a handler logs are there soon, and are kept until the job is removed. */
 static hf_verdict log_lines(hf_run *run, void *arg)
 {
@@ -374,6 +409,7 @@ int main(void)
         CASE(a_checkpoint_stays_with_a_dead_job),
         CASE(a_checkpoint_is_told_at_once),
         CASE(what_a_run_logs_is_kept_with_its_job),
+        CASE(what_runs_log_at_their_ends_is_kept_of_all),
         CASE(a_checkpoint_outlives_a_lost_answer),
         CASE(a_job_that_makes_progress_is_not_poison),
         CASE(a_job_that_crashes_at_one_checkpoint_is_poison),

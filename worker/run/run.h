@@ -61,10 +61,11 @@ struct hf_run {
     char *error;         /* owned, NULL: none */
     hf_bytes result;     /* owned; {NULL, 0}: none */
     bool result_is_json;
-    int64_t keep_ms;               /* as its handler said; 0: it did not */
-    hf_bytes words;                /* KEEP: owned; what is kept (result.c) */
-    hf_bytes checkpoint;           /* of an earlier run; behind the record */
-    struct hf_notes *notes;        /* owned, NULL: none (notes.h); under note_lock */
+    int64_t keep_ms;        /* as its handler said; 0: it did not */
+    hf_bytes words;         /* KEEP: owned; what is kept (result.c) */
+    hf_bytes checkpoint;    /* of an earlier run; behind the record */
+    struct hf_notes *notes; /* owned, NULL: none (notes.h); under note_lock */
+    uint64_t noted; /* what the outbox has sent of them, for hf_notes_answered() */
     _Atomic(hf_process *) process; /* of a program */
     struct hf_child *child;        /* of a pool, while it runs there */
     atomic_bool lost, cancelled, timed_out, stopping;
