@@ -37,7 +37,7 @@ typedef struct entry {
     struct entry *next;
     hf_wait wait;
     char queue[HF_ID_SIZE], id[HF_ID_SIZE];
-    uint64_t due_ns;   /* when it is looked at next */
+    uint64_t due_ns;   /* when it is looked at next; 0: at once, its end was told */
     uint64_t round;    /* in which it was looked at */
     uint64_t until_ns; /* its deadline */
     hf_job_end_cb cb;
@@ -153,6 +153,7 @@ static hf_err look_at(hf_waits *waits, entry *e, uint64_t soonest_ns)
 static bool look(hf_waits *waits, entry *e, uint64_t soonest_ns, hf_err *how)
 {
     hf_admin *admin = waits->admin;
+    e->due_ns = UINT64_MAX;
     *how = look_at(waits, e, soonest_ns);
     if (*how != HF_RUNNING && !hf_wait_goes_on(*how))
         return true;
@@ -165,6 +166,8 @@ static bool look(hf_waits *waits, entry *e, uint64_t soonest_ns, hf_err *how)
         *how = hf_wait_timed_out(admin, *how);
         return true;
     }
+    if (e->due_ns == 0)
+        return false; /* it was told during this look, which may have missed the end */
     uint64_t ask_ms = waits->n > ASK_MS ? waits->n : ASK_MS;
     e->due_ns = now_ns + (told ? ask_ms : POLL_MS) * HF_MS_NS;
     if (e->due_ns > e->until_ns)
