@@ -118,6 +118,7 @@ struct hf_worker {
     size_t in_hand;       /* all jobs, including those whose verdicts are on the way */
     size_t arriving;      /* jobs of an answer that is being read */
     size_t decided;       /* their verdicts are on the way */
+    size_t in_pools;      /* processes of pools run them */
     bool heard;           /* Redis has answered a claim or a check */
     uint64_t tick_ns;     /* the last tick; 0: none yet */
     uint64_t stopping_ns; /* since then it stops */

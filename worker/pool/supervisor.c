@@ -498,9 +498,10 @@ static void start(hf_supervisor *s, hf_member *m, hf_run *run)
     run->child = m->child;
     run->shared = hf_child_parallel(m->child) > 1;
     hf_run_push(&s->started, run);
+    s->worker->in_pools++;
     m->busy_ns = run->started_ns;
     m->exclusive = run->alone;
-    hf_child_send(m->child, &job, s->started.n == 1);
+    hf_child_send(m->child, &job, s->worker->in_pools == 1);
 }
 
 /* A job that has to run alone does not stop those behind it. */
@@ -573,6 +574,7 @@ static void leave_child(hf_supervisor *s, hf_member *m, hf_run *run)
     m->busy_ns = run->ended_ns;
     m->exclusive = false;
     hf_run_remove(&s->started, run);
+    s->worker->in_pools--;
     if (s->paused.n > 0)
         hf_paused_end(&s->paused, s->worker);
     s->worker->turn_due = true;
@@ -787,11 +789,6 @@ hf_pool_facts hf_supervisor_facts(const hf_supervisor *s)
     for (const hf_member *m = s->members; m != NULL; m = m->next)
         facts.resident += hf_wear_resident(hf_child_pid(m->child));
     return facts;
-}
-
-size_t hf_supervisor_running(const hf_supervisor *s)
-{
-    return s->started.n;
 }
 
 int64_t hf_supervisor_backoff_ms(const hf_supervisor *s)

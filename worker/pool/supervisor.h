@@ -86,7 +86,6 @@ size_t hf_supervisor_usable(const hf_supervisor *s); /* not beside a job alone *
 size_t
 hf_supervisor_free_slots(const hf_supervisor *s);   /* that no claimed job will get */
 size_t hf_supervisor_ahead(const hf_supervisor *s); /* jobs worth claiming beyond them */
-size_t hf_supervisor_running(const hf_supervisor *s);
 int64_t hf_supervisor_backoff_ms(const hf_supervisor *s); /* until the next start */
 
 #endif

@@ -326,10 +326,7 @@ size_t hf_supervisors_ahead(const hf_worker *w)
 
 size_t hf_supervisors_running(const hf_worker *w)
 {
-    size_t n = 0;
-    EACH(w, s)
-    n += hf_supervisor_running(s);
-    return n;
+    return w->in_pools;
 }
 
 size_t hf_supervisors_waiting(const hf_worker *w)
