@@ -46,6 +46,8 @@ static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
 static uint64_t trip_ns;
 static hf_answer_cb answer_cb;
+static void (*confirm_cb)(void *arg, hf_err err, const char *detail); /* of replicas */
+static void *confirm_arg;
 static int unsent = -1;         /* the queue whose claims cannot be sent */
 static size_t looks;            /* queues that were looked at */
 static bool others_wait;        /* more is there, but for others as well */
@@ -303,8 +305,6 @@ NOTHING(hf_leader_close, hf_worker *worker)
 NOTHING(hf_leader_run, hf_worker *worker)
 NOTHING(hf_leader_turned, hf_worker *worker, bool idle)
 NOTHING(hf_blocking_close, hf_blocking *blocking, void (*cb)(void *))
-NOTHING(hf_site_confirm, hf_site *at, hf_confirm *confirm,
-        void (*cb)(void *, hf_err, const char *), void *arg)
 NOTHING(hf_site_confirm_report, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_threads_join, hf_threads *threads)
 NOTHING(hf_threads_free, hf_threads *threads)
@@ -333,6 +333,13 @@ NOTHING(hf_run_on_line, void *run, int stream, const char *text, size_t len, voi
 NOTHING(hf_run_on_denied, void *run, void *worker)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
 NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
+
+void hf_site_confirm(hf_site *at, hf_confirm *confirm,
+                     void (*cb)(void *, hf_err, const char *), void *arg)
+{
+    confirm_cb = cb;
+    confirm_arg = arg;
+}
 
 hf_err hf_result_set(hf_run *run, const void *bytes, size_t len, bool is_json)
 {
@@ -992,6 +999,26 @@ static void no_claim_leaves_before_what_has_to_be_registered(void **state)
     assert_true(is_claimed(B));
 }
 
+/* Its only job was given back meanwhile. */
+static void a_queue_that_leaves_stays_until_replicas_have_answered(void **state)
+{
+    (void)state;
+    queues.slots = slots;
+    queues.n_slots = QUEUES;
+    site.base.replicas = (hf_replicas *)&site; /* never looked into */
+    slots[B].state = slots[C].state = HF_Q_IDLE;
+    hf_claim_pump(&w);
+    answer(A, 1);
+    hf_outbox_release(hf_run_pop(&runner.confirming));
+    hf_queue_apply(&slots[A], HF_E_LEAVE);
+    hf_queue_debt(&slots[A], HF_DEBT_DROPPED);
+    (void)hf_queues_room(&w);
+    assert_int_equal(slots[A].state, HF_Q_LEAVING);
+    confirm_cb(confirm_arg, HF_OK, "");
+    (void)hf_queues_room(&w);
+    assert_int_equal(slots[A].state, HF_Q_FREE);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -1018,6 +1045,7 @@ int main(void)
         CASE(an_answer_is_credited_to_the_site_that_gave_it),
         CASE(a_refused_registration_corrects_the_table),
         CASE(no_claim_leaves_before_what_has_to_be_registered),
+        CASE(a_queue_that_leaves_stays_until_replicas_have_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

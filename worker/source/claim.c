@@ -101,6 +101,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     claim *c = arg;
     hf_worker *w = c->served->worker;
+    c->served->requests--;
     if (w->phase != HF_ENDED) {
         bool moved = c->site != c->served->site;
         if (!moved)
@@ -120,6 +121,7 @@ static void confirm_claim(hf_served *served, hf_bytes fence)
         hf_runner_confirmed(served, text, false);
         return;
     }
+    served->requests++;
     c->served = served;
     c->site = served->claim.site;
     memcpy(c->fence, text, sizeof c->fence);
