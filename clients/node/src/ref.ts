@@ -84,9 +84,9 @@ export class JobRef<Result = unknown> {
     const until = options.timeout === undefined ? Infinity : performance.now() + toMs(options.timeout, "timeout");
     if (!this.#kept) throw new NotKept(this, "it has no `keep`, so nothing is left of it when it is done");
     options.signal?.throwIfAborted();
-    const listener = this.#hf.listenerOf(this.#tag ?? this.queue);
+    let listener = this.#hf.listenerOf(this.#tag ?? this.queue);
     let wake = (): void => {};
-    const stop = listener.listen(this.id, () => wake());
+    let stop = listener.listen(this.id, () => wake());
     const abort = (): void => wake();
     options.signal?.addEventListener("abort", abort);
     try {
@@ -96,6 +96,15 @@ export class JobRef<Result = unknown> {
         const ended = this.endOf(answer);
         if (ended !== null) return ended.value as Result;
         if (answer[12]) this.#accepted = String(answer[12] as Buffer | number);
+        const own = this.#hf.listenerOf(this.#tag ?? this.queue);
+        if (own !== listener) {
+          // Only now its shard is known, and that tells the end there.
+          await this.onItsShard("await", [this.id, "0", this.#accepted, "0", listener.client, "0"]);
+          stop();
+          listener = own;
+          stop = listener.listen(this.id, () => wake());
+          continue;
+        }
         const left = until - performance.now();
         if (left > 0 && !options.signal?.aborted) await firstOf(told, Math.min(left, LOOK));
         else break;

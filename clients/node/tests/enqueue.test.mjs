@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { Holdfast, JobCancelled, JobDead, JobUnknown, NoAnswer, Refused } from "holdfast-queue";
-import { Server } from "./server.mjs";
+import { Server, until } from "./server.mjs";
 
 let server, hf, r;
 before(async () => {
@@ -114,6 +114,22 @@ test("cancel, requeue, state, and ends without a worker", async () => {
   await assert.rejects(hf.ref("d").result(), (error) => error instanceof JobDead && error.text === "the reason");
   const waits = await hf.send("t", 1, { keep: "1h" });
   await assert.rejects(waits.result({ signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
+});
+
+test("the end of a job of a shard is heard, though only its queue was named", async (t) => {
+  const tags = [0, 1].map((i) => `wide/${i}-0`);
+  await r.hset("hf:{wide}:meta", { uses: "s", shards: `2 ${tags.join(" ")}` });
+  const sent = await hf.send("t", 1, { queue: "wide", keep: "1h" });
+  const monitor = await r.monitor();
+  t.after(() => monitor.disconnect());
+  const heard = new Set();
+  monitor.on("monitor", (_time, [command, key]) => {
+    if (/^blpop$/i.test(command)) heard.add(key.split("told:")[0]);
+  });
+  const end = assert.rejects(hf.ref(sent.id, "wide").result({ timeout: "1m" }), JobCancelled);
+  await until(() => tags.some((tag) => heard.has(`hf:{${tag}}:`)));
+  await sent.cancel();
+  await end;
 });
 
 test("a request whose answer was lost is executed once", async () => {
