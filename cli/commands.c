@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "seen/reasons.h"
 
 static const hf_opt common[] = {
     {.name = "config",
@@ -130,13 +131,10 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_why,
      .section = "jobs",
      .help = "explain what holds up a job, and what to do about it",
-     .more =
-         "Prints a line for each reason, the most important one first. With --json "
-         "it prints one object with all figures, whose \"reasons\" are the words at "
-         "the beginnings of the lines: dead, done, parked, cancelling, running, retry, "
-         "delayed, paused, clock, no_worker, no_worker_for_type, locked, max_running, "
-         "rate, "
-         "busy, behind, expires, suspect; none: it starts at any moment.",
+     .more = "Prints a line for each reason, the most important one first. With --json "
+             "it prints one object with all figures, whose \"reasons\" are the words at "
+             "the beginnings of the lines: " HF_REASON_WORDS
+             "which means that it starts at any moment.",
      .examples = "holdfast job why order-17"},
     {.name = "job retry",
      .alike = "retry|requeue|job requeue|job run",

@@ -113,7 +113,7 @@ void hf_reason_read_for(hf_admin *admin, const hf_job_why *why, const hf_reason 
     for (size_t i = 0; i < n; i++) {
         if (reasons[i] == HF_REASON_NO_WORKER_FOR_TYPE)
             find_types(admin, &got);
-        if (reasons[i] == HF_REASON_MAX_RUNNING || reasons[i] == HF_REASON_RATE)
+        if (hf_reason_is_limit(reasons[i]))
             out->shards = count_shards(admin, why->job->queue);
         if (reasons[i] == HF_REASON_BUSY)
             find_longest(admin, why, out);

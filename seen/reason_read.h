@@ -1,10 +1,10 @@
-/* reason_read.h - what the sentences of reason_text.h say beside the reasons of a job:
+/* reason_read.h - what the sentences of reasons.h say beside the reasons of a job:
  * the types that its workers take, the shards of its queue, the job that it follows, the
  * one of its queue that runs longest. */
 #ifndef HF_SEEN_REASON_READ_H
 #define HF_SEEN_REASON_READ_H
 
-#include "seen/reason_text.h"
+#include "seen/reasons.h"
 
 enum { HF_REASON_TYPES_SIZE = 1024 };
 
