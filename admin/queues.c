@@ -181,12 +181,12 @@ static bool limit_ok(int64_t value)
     return value >= -1 && value <= UINT32_MAX;
 }
 
-static void add_limit(hf_args *args, int64_t value)
+static void add_limit(hf_args *args, const char *name, int64_t value)
 {
     if (value < 0)
-        hf_args_text(args, "");
-    else
-        hf_args_int(args, value);
+        return; /* it stays as it is */
+    hf_args_text(args, name);
+    hf_args_int(args, value);
 }
 
 /* What a part has of them. */
@@ -216,10 +216,10 @@ static hf_err limit_in(hf_admin *admin, const hf_part *part, void *arg)
         return err;
     hf_ask_order(&ask, admin);
     hf_ask_word(&ask, admin);
-    add_limit(&ask.args, to.max_running);
-    add_limit(&ask.args, to.rate_limit);
-    add_limit(&ask.args, to.rate_per_ms);
     hf_args_text(&ask.args, ""); /* an order, not what a file says */
+    add_limit(&ask.args, "max_running", to.max_running);
+    add_limit(&ask.args, "rate_limit", to.rate_limit);
+    add_limit(&ask.args, "rate_per", to.rate_per_ms);
     return hf_admin_ask(admin, &ask);
 }
 

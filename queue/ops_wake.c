@@ -15,7 +15,7 @@ enum {
     READ_ARGS = 2,
     BEAT_ARGS = 3,
     PRESENT_ARGS = 3,
-    LIMITS_ARGS = 5,
+    LIMITS_ARGS = 8,
     ON_DEAD_ARGS = 2
 };
 
@@ -189,10 +189,13 @@ hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_
     int len = snprintf(words, sizeof words, "%u %u %lld", max_running, rate_limit,
                        (long long)rate_per_ms);
     hf_args_int(&a, 0); /* writing the same limits late does no harm */
-    hf_args_int(&a, max_running);
-    hf_args_int(&a, rate_limit);
-    hf_args_int(&a, rate_per_ms);
     hf_args_bytes(&a, (hf_bytes){words, (size_t)len});
+    hf_args_text(&a, "max_running");
+    hf_args_int(&a, max_running);
+    hf_args_text(&a, "rate_limit");
+    hf_args_int(&a, rate_limit);
+    hf_args_text(&a, "rate_per");
+    hf_args_int(&a, rate_per_ms);
     return hf_queue_send(client, queue, &hf_lua_queue_limits, &a, 0, cb, arg);
 }
 

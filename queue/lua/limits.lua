@@ -1,14 +1,12 @@
--- Set a queue's limits. '' leaves a limit as it is, 0 lifts it. Each number of jobs is below 2^32, and
--- a rate comes with its time.
+-- Set a queue's limits. A limit that is not named stays as it is, 0 lifts it. A rate comes with its time.
 --
---  KEYS[1]  prefix       hf:{queue}:
---  ARGV[1]  not_after    ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
---  ARGV[2]  max_running  jobs, across all workers
---  ARGV[3]  rate_limit   jobs started
---  ARGV[4]  rate_per     in this many ms
---  ARGV[5]  file         '' : an order of an operator. Else the three limits as a worker's file
---           says them, `0 0 0` for none: nothing is done if it said that before
---  returns  {OK, now} | {LATE, now}. Sent twice: the same.
+--  KEYS[1]   prefix       hf:{queue}:
+--  ARGV[1]   not_after    ms on Redis's clock; 0: no limit. Behind it a word for this request, or none
+--  ARGV[2]   file         '' : an order of an operator. Else the three limits as a worker's file
+--            says them, `0 0 0` for none: nothing is done if it said that before
+--  ARGV[3..] name, value  for each limit: `max_running` jobs, across all workers; `rate_limit` jobs started
+--            in `rate_per` ms
+--  returns   {OK, now} | {LATE, now}. Sent twice: the same.
 --- @step "steps/guard.lua"
 local known = answered(ARGV[1])
 if known then
@@ -17,35 +15,37 @@ end
 local uses = call('HGET', META, 'uses')
 --- @step "steps/sharded.lua"
 -- A file that never named limits says the same as one that lifts them: an order stays.
-if ARGV[5] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[5] then
+if ARGV[2] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[2] then
   return { OK, now }
 end
-for _, value in ipairs({ ARGV[2], ARGV[3] }) do
-  assert(value == '' or digits(value, 4294967295))
+-- The most that each may be, and its letter.
+local most = {
+  max_running = { 4294967295, MAX_RUNNING }, rate_limit = { 4294967295, RATE }, rate_per = { DELAY_MAX },
+}
+local values = {}
+for i = 3, #ARGV, 2 do
+  values[ARGV[i]] = digits(ARGV[i + 1], assert(most[ARGV[i]], 'no such limit')[1])
 end
-assert(ARGV[4] == '' or digits(ARGV[4], DELAY_MAX))
-local rate, per = tonumber(ARGV[3]), tonumber(ARGV[4]) -- nil: ''
+local rate, per = values.rate_limit, values.rate_per
 if not rate ~= not per or rate and rate > 0 and per == 0 then
   error('holdfast: expected a rate together with its time', 0)
 end
 open_writes()
-if ARGV[5] ~= '' then
-  call('HSET', META, 'file', ARGV[5])
+if ARGV[2] ~= '' then
+  call('HSET', META, 'file', ARGV[2])
 end
-local function set(field, value, feature)
-  if feature and value ~= '' then
-    note_use(feature, value ~= '0')
+for i = 3, #ARGV, 2 do
+  local name, letter = ARGV[i], most[ARGV[i]][2]
+  if letter then
+    note_use(letter, values[name] > 0)
   end
-  if value == '0' then
-    call('HDEL', META, field)
-  elseif value ~= '' then
-    call('HSET', META, field, value)
+  if values[name] > 0 then
+    call('HSET', META, name, ARGV[i + 1])
+  else
+    call('HDEL', META, name)
   end
 end
-set('max_running', ARGV[2], MAX_RUNNING)
-set('rate_limit', ARGV[3], RATE)
-set('rate_per', ARGV[4])
-if ARGV[3] ~= '' then
+if rate then
   call('HDEL', META, 'tokens', 'tokens_at')
 end
 wake(read_meta())

@@ -101,7 +101,7 @@ class Play(SchedulePlay):
     def drain(self):
         """All that is there comes to an end, by every exit."""
         self.send("pause", 0, 0)
-        self.send("limits", 0, 0, 0, 0, "")
+        self.send("limits", 0, "", "max_running", 0, "rate_limit", 0, "rate_per", 0)
         self.stop_schedules()
         for state in "delayed", "dead", "done":
             if self.chance(0.3):
@@ -574,8 +574,10 @@ class Play(SchedulePlay):
         self.send("pause", self.not_after(), self.random.randint(0, 1))
 
     def limits(self):
-        rate, per = self.random.choice((("", ""), (0, 0), (60, 3840), (4, 64), (15, 960), (3, 192)))
-        self.send("limits", self.not_after(), self.random.choice(("", 0, 1, 3, 20)), rate, per, "")
+        rate = self.random.choice(((), (0, 0), (60, 3840), (4, 64), (15, 960), (3, 192)))
+        most = self.random.choice(((), (0,), (1,), (3,), (20,)))
+        limits = [*zip(("max_running",), most), *zip(("rate_limit", "rate_per"), rate)]
+        self.send("limits", self.not_after(), "", *(word for limit in limits for word in limit))
 
     def on_dead(self):
         types = self.random.choice(("", '{"*":"report"}', '{"mail":"told","report":false}',

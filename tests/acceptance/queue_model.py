@@ -355,11 +355,11 @@ class Limits:
         self.max_running = self.rate = self.per = 0
         self.tokens, self.at = None, 0
 
-    def set(self, max_running, rate, per):
-        if max_running != "":
-            self.max_running = int(max_running)
-        if rate != "":
-            self.rate, self.per, self.tokens = int(rate), int(per), None
+    def set(self, max_running=None, rate_limit=None, rate_per=None):
+        if max_running is not None:
+            self.max_running = max_running
+        if rate_limit is not None:
+            self.rate, self.per, self.tokens = rate_limit, rate_per, None
 
     def available(self, now, back=0):
         """What is in the bucket now, with what comes back from jobs that never started."""
@@ -1049,10 +1049,10 @@ class Queue:
         return [OK, self.now]
 
     def set_limits(self, args):
-        not_after, max_running, rate, per, _file = args
+        not_after, _file, *limits = args
         if self.late(not_after):
             return [LATE, self.now]
-        self.limits.set(max_running, rate, per)
+        self.limits.set(**dict(zip(limits[::2], map(int, limits[1::2]))))
         return [OK, self.now]
 
     def on_dead(self, args):

@@ -169,7 +169,8 @@ static const form forms[] = {
     {&hf_lua_queue_keep,
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "#60000", "{}"}},
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},
-    {&hf_lua_queue_limits, {"0", "#1", "#2", "#3", ""}},
+    {&hf_lua_queue_limits,
+     {"0", "", "max_running", "#1", "rate_limit", "#2", "rate_per", "#3"}},
     {&hf_lua_queue_claim,
      {"w", "2", "1", "#1000", "0", "0", "doubted", "1", "3 10 1000"}},
     {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "0", "one", "<fence>"}},
@@ -206,8 +207,6 @@ static void check_place(const form *f, size_t place)
     redisContext *c = hf_fixture_connect(&fixture.redis);
     hf_dump_take(&before, c);
     for (size_t i = 0; i < HF_COUNT(no_numbers); i++) {
-        if (f->script == &hf_lua_queue_limits && no_numbers[i][0] == '\0')
-            continue; /* it leaves a limit as it is */
         bool refused = refuses(f, place, no_numbers[i]);
         hf_dump_take(&after, c);
         if (!hf_dump_same(&before, &after, difference, sizeof difference))
@@ -237,11 +236,13 @@ static void what_is_no_number_is_refused_and_changes_nothing(void **state)
 
 static void a_rate_without_its_time_is_refused(void **state)
 {
-    static const form rate = {&hf_lua_queue_limits, {"0", "", "5", "", ""}};
+    static const form alone = {&hf_lua_queue_limits, {"0", "", "rate_limit", "5"}};
+    static const form rate = {&hf_lua_queue_limits,
+                              {"0", "", "rate_limit", "5", "rate_per", ""}};
     (void)state;
-    assert_true(refuses(&rate, 3, ""));
-    assert_true(refuses(&rate, 3, "0"));
-    assert_false(refuses(&rate, 3, "1000"));
+    assert_true(refuses(&alone, WORDS, ""));
+    assert_true(refuses(&rate, 5, "0"));
+    assert_false(refuses(&rate, 5, "1000"));
 }
 
 #define TEST(name)                                                                       \

@@ -282,38 +282,31 @@ static void enqueue(void)
     m.last = "an enqueue";
 }
 
-static void order(const hf_script *script, const char *a, const char *b, const char *c)
-{
-    const char *text = (const char *)script->text;
-    if (b == NULL)
-        hf_fixture_command(&m.fixture.redis, "EVAL %s 1 hf:{q}: 0 %s", text, a);
-    else
-        hf_fixture_command(&m.fixture.redis, "EVAL %s 1 hf:{q}: 0 %s %s %s %s", text, a,
-                           b, c, "");
-    m.last = script->name;
-}
-
 static void pause_or_resume(void)
 {
     m.paused = !m.paused;
-    order(&hf_lua_queue_pause, m.paused ? "1" : "0", NULL, NULL);
+    hf_fixture_command(&m.fixture.redis, "EVAL %s 1 hf:{q}: 0 %d",
+                       (const char *)hf_lua_queue_pause.text, m.paused);
+    m.last = hf_lua_queue_pause.name;
 }
 
 static void change_limits(void)
 {
-    char most[16] = "", rate[16] = "", per[16] = "";
+    const char *text = (const char *)hf_lua_queue_limits.text;
     if (draw(2) == 0) {
         m.max_running = draw(3) == 0 ? 0 : 1 + draw(6);
-        (void)snprintf(most, sizeof most, "%lld", m.max_running);
+        hf_fixture_command(&m.fixture.redis, "EVAL %s 1 hf:{q}: 0 %s max_running %lld",
+                           text, "", m.max_running);
     }
     if (draw(2) == 0) {
         m.rate = draw(2) == 0 ? 0 : 1 + draw(40);
         m.per_ms = 20 + draw(200);
         m.n_starts = 0;
-        (void)snprintf(rate, sizeof rate, "%lld", m.rate);
-        (void)snprintf(per, sizeof per, "%lld", m.per_ms);
+        hf_fixture_command(&m.fixture.redis,
+                           "EVAL %s 1 hf:{q}: 0 %s rate_limit %lld rate_per %lld", text,
+                           "", m.rate, m.per_ms);
     }
-    order(&hf_lua_queue_limits, most, rate, per);
+    m.last = hf_lua_queue_limits.name;
 }
 
 static void step(void)
