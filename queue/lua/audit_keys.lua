@@ -23,16 +23,9 @@ local FOLLOWS = {
   crashes = 'cancel', cancel = 'waits', waits = 'progress', progress = 'checkpoint', checkpoint = 'logs',
   logs = 'expires', expires = 'unique', unique = 'keys', keys = 'rest',
 }
-local TYPES = {
-  jobs = 'hash', crashes = 'hash',
-  cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset', handles = 'hash',
-  done = 'zset', kept = 'zset', results = 'hash', expires = 'zset', refused = 'zset',
-  cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
-  unique = 'hash', windows = 'zset',
-  progress = 'hash', checkpoint = 'hash', logs = 'hash', readings = 'hash',
-}
+local types = TYPE_OF_KEY
 for _, set in ipairs(SETS) do
-  TYPES[set] = 'zset'
+  types[set] = 'zset'
 end
 local OF_META = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'high', 'clock',
@@ -47,7 +40,7 @@ local LOCK_MS = 10000
 
 -- Any other script would break off at these.
 local function check_types()
-  for name, expected in pairs(TYPES) do
+  for name, expected in pairs(types) do
     local is = call('TYPE', P .. name).ok
     if is ~= 'none' and is ~= expected then
       report('type', 9, P .. name, 'is a ' .. is .. ', expected a ' .. expected,
@@ -159,7 +152,7 @@ local function check_key(key)
     check_log(key, id)
   elseif ENDS[kind or rest] or LISTS[rest] then
     check_end(key, kind or rest)
-  elseif not TYPES[rest] then
+  elseif not types[rest] then
     report('key', 9, key, 'is no key of a queue', 'see who wrote it, then DEL it')
   end
 end

@@ -41,8 +41,11 @@ if ARGV[2] ~= '1' or waiting + running + dead + kept + stray + schedules + worke
 end
 open_writes()
 local fence = call('HGET', META, 'fence')
-call('DEL', META, P .. 'readings', WAKE, WORKERS, LEASES, HANDLES, EXPIRES, CRASHES, CANCELS, WAITS, PROGRESS, CHECKPOINTS, LOGS,
-  DONE, KEPT, RESULTS, CRON_STATE, CRON_NEXT, CRON_NAMED, UNIQUE, WINDOWS, P .. 'refused', P .. 'runs')
+local leftovers = { RUN_EVENTS }
+for key in pairs(TYPE_OF_KEY) do
+  leftovers[#leftovers + 1] = P .. key
+end
+call('DEL', unpack(leftovers))
 if fence then
   call('HSET', META, 'fence', fence)
 end

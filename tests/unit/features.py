@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The table of features in queue/lua/lib/features.lua: whether the patterns below it, what a check corrects and what the audit
-knows agree with it, and the table in docs/keys.md, which --write makes anew."""
+"""The table of features in queue/lua/lib/features.lua: whether the patterns below it, what a check corrects and the keys of
+queue/lua/lib/keys.lua agree with it; and docs/keys.md, with the table that --write makes anew."""
 import glob
 import os
 import re
@@ -58,8 +58,10 @@ def main():
     levels = {"schedule" + name for name in behind}
     keys = {key for _, _, _, where in rows if "`meta`" not in where for key in re.findall(r"`([^`]+)`", where)}
     expect(looked_at | levels == keys, f"a check looks at the keys of the table: {sorted(looked_at ^ keys)}")
-    types = re.search(r"local TYPES = \{(.*?)\n\}", linked["audit_keys"], re.S)[1]
-    expect(all(re.search(rf"\b{key} = ", types) for key in keys - levels), "the audit knows the types of these keys")
+    listed = read(os.path.join(SOURCE, "queue/lua/lib/keys.lua"))
+    listed = re.search(r"^local TYPE_OF_KEY = \{(.*?)\n\}", listed, re.M | re.S)[1]
+    types = dict(re.findall(r"\b(\w+) = '(\w+)'", listed))
+    expect(keys - levels <= set(types), "TYPE_OF_KEY has these keys")
     table = HEAD
     for _, letter, what, where in rows:
         heeding = " ".join(f"`{name}`" for name in sorted(linked) if heeds(linked[name], letter, patterns))
@@ -67,6 +69,9 @@ def main():
         table += f"| `{letter}` | {what} |{where.rstrip()} | {heeding} |\n"
     document = os.path.join(SOURCE, "docs/keys.md")
     page = read(document)
+    told = {"zset": "sorted set", "hash": "hash"}
+    for key, kind in types.items():
+        expect(f"\n| `{key}` | {told[kind]} | " in page, f"docs/keys.md has a row of `{key}`, a {told[kind]}")
     before, after = page.split(HEAD)
     rest = re.sub(r"\A(\|.*\n)+", "", after)
     if before + table + rest != page and "--write" in sys.argv:

@@ -65,6 +65,16 @@ local MINUTES_MS, TENS_MS = 10800000, 172800000
 -- Beside the types: runs that crashed and verdicts that came too late in this step (lib/meta.lua).
 local CRASHED_FIELD, LOST_FIELD = '!crashed', '!lost'
 
+-- The types of all keys that a queue has, but for the sets of its jobs and for what ends by itself. The audit
+-- checks them, and `remove` deletes them. unit.features compares them with docs/keys.md.
+local TYPE_OF_KEY = {
+  meta = 'hash', jobs = 'hash', wake = 'zset', workers = 'zset', leases = 'zset', handles = 'hash', readings = 'hash',
+  crashes = 'hash', cancel = 'hash', waits = 'hash', progress = 'hash', checkpoint = 'hash', logs = 'hash',
+  expires = 'zset', refused = 'zset', unique = 'hash', windows = 'zset',
+  done = 'zset', kept = 'zset', results = 'hash',
+  cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
+}
+
 -- What looks at several queues: from now on at this one.
 local function use(prefix)
   P, LOCK = prefix, prefix .. 'lock:'
