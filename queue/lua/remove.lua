@@ -33,8 +33,11 @@ local stray = math.max(0, call('HLEN', JOBS) - waiting - running - dead)
 local schedules, workers = call('HLEN', CRON), call('ZCOUNT', WORKERS, '(' .. now, '+inf')
 local keys = call('ZCOUNT', WINDOWS, '(' .. now, '+inf')
 local used = 0
-for _, value in ipairs({ 'enqueued', 'paused', 'max_running', 'rate_limit', 'file', 'on_dead' }) do
-  used = call('HEXISTS', META, value) == 1 and 1 or used
+for _, field in ipairs({ 'enqueued', 'file', 'on_dead' }) do
+  used = call('HEXISTS', META, field) == 1 and 1 or used
+end
+for letter, on in pairs(uses_now(read_meta(), P)) do -- a pause and limits
+  used = on and has_any(letter, DELAYS) and 1 or used
 end
 if ARGV[2] ~= '1' or waiting + running + dead + kept + stray + schedules + workers + keys > 0 then
   return { OK, now, waiting, running, dead, kept, stray, schedules, workers, keys, used }
