@@ -73,14 +73,14 @@ local unparked
 -- As leave(), with what is known already: the path of every job.
 --- @step "steps/leaving.lua"
 
--- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing
--- is missing while a worker will come for the waiting jobs, or none comes and no job waits.
+-- The wake rule. Without FREES no job that ends lets another one start sooner. So nothing is
+-- missing while a worker will come for the waiting jobs, or none comes and no job waits.
 local waits = call('EXISTS', SCHEDULE) == 1
 if not waits and has(uses, LEVELS) then
   waits = call('EXISTS', unpack(levels(true))) > 0
 end
 if unparked or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
-  or has(uses, MAX_RUNNING) then
+  or has_any(uses, FREES) then
   wake(read_meta())
 end
 return { OK, now, codes }

@@ -22,6 +22,7 @@ local CLOCK_READ = 'e' -- its clock was read, and leases are over by readings | 
 local UNKNOWN = '[^bcefklmnprsux]' -- no feature of this version
 local CLOSER = '[^befklmux]' -- a claim looks closer at such a queue (claim.lua): the others cost it less
 local DELAYS = '[npr]' -- a job that is due may have to wait
+local FREES = '[n]' -- a job that ends may let another one start sooner
 local BESIDE = '[lu]' -- jobs wait in other sets, too
 local STAYS = '[lux]' -- a job has something that it keeps when it waits again
 
