@@ -14,6 +14,7 @@
 
 #include "holdfast/error.h"
 #include "holdfast/job.h"
+#include "holdfast/schedule.h"
 #include "holdfast/server.h"
 #include "holdfast/worker.h"
 
@@ -67,24 +68,6 @@ typedef struct hf_config_handler {
     size_t n_types;
 } hf_config_handler;
 
-typedef struct hf_config_schedule {
-    char *id;
-    char *queue; /* NULL: "default" */
-    char *cron;  /* NULL: every_ms */
-    int64_t every_ms;
-    char *tz; /* NULL: UTC */
-    char *type;
-    char *payload;           /* NULL: none */
-    int64_t missed, overlap; /* an hf_missed, an hf_overlap */
-    int64_t catch_up_ms, jitter_ms;
-    int64_t start_ms, end_ms; /* 0: none */
-    int64_t limit, rev;
-    int64_t max_attempts, timeout_ms; /* of its jobs; 0: none, as the next two */
-    int64_t keep_ms, start_within_ms;
-    int64_t priority, expired; /* an hf_priority, an hf_expired */
-    char *on_dead;             /* NULL: none */
-} hf_config_schedule;
-
 typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;
 
 typedef enum hf_config_compression {
@@ -112,7 +95,7 @@ typedef struct hf_config {
     int64_t payload_max; /* bytes */
     hf_config_handler *handlers;
     size_t n_handlers;
-    hf_config_schedule *schedules;
+    hf_schedule *schedules; /* each owns its text */
     size_t n_schedules;
     char *tracing_endpoint;      /* NULL: nothing is traced */
     char *tracing_headers_file;  /* NULL: none */
@@ -137,7 +120,6 @@ void hf_config_fill_server(const hf_config *config, hf_server_opts *out);
 /* Not its server and its queues. */
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out);
 void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out);
-void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *out);
 /* A handler with `exec`; one with `pool`. */
 void hf_config_fill_program(const hf_config_handler *handler, hf_program *out);
 void hf_config_fill_pool(const hf_config_handler *handler, hf_pool *out);

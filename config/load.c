@@ -169,36 +169,6 @@ void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
     };
 }
 
-void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *out)
-{
-    *out = (hf_schedule){
-        HF_SCHEDULE_INIT,
-        .id = schedule->id,
-        .queue = schedule->queue,
-        .cron = schedule->cron,
-        .every_ms = schedule->every_ms,
-        .tz = schedule->tz,
-        .type = schedule->type,
-        .payload = schedule->payload,
-        .payload_len = schedule->payload == NULL ? 0 : strlen(schedule->payload),
-        .missed = (hf_missed)schedule->missed,
-        .overlap = (hf_overlap)schedule->overlap,
-        .catch_up_ms = schedule->catch_up_ms,
-        .jitter_ms = schedule->jitter_ms,
-        .start_ms = schedule->start_ms,
-        .end_ms = schedule->end_ms,
-        .limit = schedule->limit,
-        .rev = schedule->rev,
-        .priority = (hf_priority)schedule->priority,
-        .expired = (hf_expired)schedule->expired,
-        .max_attempts = (uint32_t)schedule->max_attempts,
-        .timeout_ms = (uint32_t)schedule->timeout_ms,
-        .keep_ms = schedule->keep_ms,
-        .start_within_ms = schedule->start_within_ms,
-        .on_dead = schedule->on_dead,
-    };
-}
-
 /* Zero would mean the default there. */
 static int64_t keep_of(const hf_config_handler *handler)
 {

@@ -206,8 +206,7 @@ static hf_err read_words(reader *r, const hf_key *key, yaml_node_t *node, void *
 typedef struct list_kind {
     const char *path;   /* of an entry */
     const char *what;   /* an entry, for people */
-    const char *unique; /* the key that tells entries apart, the first member of the
-                           struct; NULL: none does */
+    const char *unique; /* the key that tells entries apart; NULL: none does */
     hf_key_owner owner;
     size_t size;
 } list_kind;
@@ -215,7 +214,7 @@ typedef struct list_kind {
 static const list_kind queue_list = {"queues[]", "queue", "name", HF_IN_QUEUE,
                                      sizeof(hf_config_queue)};
 static const list_kind schedule_list = {"schedules[]", "schedule", "id", HF_IN_SCHEDULE,
-                                        sizeof(hf_config_schedule)};
+                                        sizeof(hf_schedule)};
 static const list_kind handler_list = {"handlers[]", "handler", NULL, HF_IN_HANDLER,
                                        sizeof(hf_config_handler)};
 
@@ -491,8 +490,7 @@ static hf_err read_handlers(reader *r, const hf_key *key, yaml_node_t *node)
 
 /* A schedule has a clock of one kind, catches up only what it has missed, and its jobs
  * expire only in a time. */
-static hf_err check_schedule(reader *r, const hf_config_schedule *schedule,
-                             yaml_node_t *entry)
+static hf_err check_schedule(reader *r, const hf_schedule *schedule, yaml_node_t *entry)
 {
     char shown[HF_SHOWN_SIZE];
     yaml_node_t *every = value_of(r, entry, "every"), *tz = value_of(r, entry, "tz");
@@ -510,7 +508,7 @@ static hf_err check_schedule(reader *r, const hf_config_schedule *schedule,
                            "catch_up only with missed: all", "%s",
                            hf_fault_node(catch_up, shown));
     yaml_node_t *expired = value_of(r, entry, "expired");
-    if (schedule->expired != 0 && schedule->start_within_ms == 0)
+    if (schedule->expired != HF_EXPIRED_DROP && schedule->start_within_ms == 0)
         return hf_fault_at(&r->fault, expired->start_mark,
                            "expired: dead only with start_within", "%s",
                            hf_fault_node(expired, shown));
@@ -522,9 +520,12 @@ static hf_err read_schedules(reader *r, const hf_key *key, yaml_node_t *node)
     void *items = NULL;
     hf_err err = read_list(r, key, &schedule_list, node, &items, &r->config->n_schedules);
     r->config->schedules = items;
-    for (size_t i = 0; err == HF_OK && i < r->config->n_schedules; i++)
-        err = check_schedule(r, &r->config->schedules[i],
-                             node_at(r, node->data.sequence.items.start[i]));
+    for (size_t i = 0; err == HF_OK && i < r->config->n_schedules; i++) {
+        hf_schedule *schedule = &r->config->schedules[i];
+        schedule->size = sizeof *schedule;
+        schedule->payload_len = schedule->payload == NULL ? 0 : strlen(schedule->payload);
+        err = check_schedule(r, schedule, node_at(r, node->data.sequence.items.start[i]));
+    }
     return err;
 }
 

@@ -2,9 +2,9 @@
  *
  * A key that is not here does not exist. To add one of the worker: a member of
  * hf_worker_opts and a row here; for one that can be reloaded, see docs/changing.md, too.
- * To add another one: a member in config.h, a row here, and its use in a
- * hf_config_fill_x() of load.c. The table in docs/configure.md follows by `./dev
- * generate`. */
+ * To add one of a schedule: a member of hf_schedule and a row here. To add another one: a
+ * member in config.h, a row here, and its use in a hf_config_fill_x() of load.c. The
+ * table in docs/configure.md follows by `./dev generate`. */
 #include "config/schema.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 #define QUEUE(member) HF_IN_QUEUE, AT(hf_config_queue, member)
 #define HANDLER(member) HF_IN_HANDLER, AT(hf_config_handler, member)
 #define POOL_TYPE(member) HF_IN_POOL_TYPE, AT(hf_pool_type, member)
-#define SCHEDULE(member) HF_IN_SCHEDULE, AT(hf_config_schedule, member)
+#define SCHEDULE(member) HF_IN_SCHEDULE, AT(hf_schedule, member)
 #define NOWHERE(owner) owner, 0, 0
 
 static const hf_key keys[] = {

@@ -13,7 +13,7 @@ typedef enum hf_key_type {
     HF_KEY_QUEUES,    /* a list of mappings: hf_config_queue */
     HF_KEY_HANDLERS,  /* a list of mappings: hf_config_handler */
     HF_KEY_TYPES,     /* a mapping from names to mappings: hf_pool_type */
-    HF_KEY_SCHEDULES, /* a list of mappings: hf_config_schedule */
+    HF_KEY_SCHEDULES, /* a list of mappings: hf_schedule */
     HF_KEY_TEXT,      /* char *: not empty */
     HF_KEY_NAME,      /* char *: a name as base/id.h allows it */
     HF_KEY_JOB_TYPE,  /* char *: a name or "*" */

@@ -188,8 +188,7 @@ static int add_schedules(hf_worker_setup *s, const hf_config *config,
             served = served ||
                      strcmp(s->queues[k].name, queue == NULL ? "default" : queue) == 0;
         if (served)
-            hf_config_fill_schedule(&config->schedules[i],
-                                    &s->schedules[s->n_schedules++]);
+            s->schedules[s->n_schedules++] = config->schedules[i];
     }
     return HF_EXIT_OK;
 }

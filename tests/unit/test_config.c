@@ -310,26 +310,26 @@ static void schedules_have_the_options_of_their_jobs(void **state)
 {
     (void)state;
     hf_config *config = load_good("whole");
-    hf_schedule schedule;
+    const hf_schedule *schedule = &config->schedules[0];
     assert_int_equal(config->n_schedules, 2);
-    hf_config_fill_schedule(&config->schedules[0], &schedule);
-    assert_string_equal(schedule.id, "plain");
-    assert_int_equal(schedule.priority, HF_PRIORITY_NORMAL);
-    assert_int_equal(schedule.expired, HF_EXPIRED_DROP);
-    assert_int_equal(schedule.max_attempts, 0);
-    assert_int_equal(schedule.timeout_ms, 0);
-    assert_int_equal(schedule.keep_ms, 0);
-    assert_int_equal(schedule.start_within_ms, 0);
-    assert_null(schedule.on_dead);
-    hf_config_fill_schedule(&config->schedules[1], &schedule);
-    assert_string_equal(schedule.queue, "critical");
-    assert_int_equal(schedule.priority, HF_PRIORITY_LOW);
-    assert_int_equal(schedule.expired, HF_EXPIRED_DEAD);
-    assert_int_equal(schedule.max_attempts, 7);
-    assert_int_equal(schedule.timeout_ms, 90000);
-    assert_int_equal(schedule.keep_ms, 3600000);
-    assert_int_equal(schedule.start_within_ms, 600000);
-    assert_string_equal(schedule.on_dead, "report.failed");
+    assert_int_equal(schedule->size, sizeof *schedule);
+    assert_string_equal(schedule->id, "plain");
+    assert_int_equal(schedule->priority, HF_PRIORITY_NORMAL);
+    assert_int_equal(schedule->expired, HF_EXPIRED_DROP);
+    assert_int_equal(schedule->max_attempts, 0);
+    assert_int_equal(schedule->timeout_ms, 0);
+    assert_int_equal(schedule->keep_ms, 0);
+    assert_int_equal(schedule->start_within_ms, 0);
+    assert_null(schedule->on_dead);
+    schedule = &config->schedules[1];
+    assert_string_equal(schedule->queue, "critical");
+    assert_int_equal(schedule->priority, HF_PRIORITY_LOW);
+    assert_int_equal(schedule->expired, HF_EXPIRED_DEAD);
+    assert_int_equal(schedule->max_attempts, 7);
+    assert_int_equal(schedule->timeout_ms, 90000);
+    assert_int_equal(schedule->keep_ms, 3600000);
+    assert_int_equal(schedule->start_within_ms, 600000);
+    assert_string_equal(schedule->on_dead, "report.failed");
     hf_config_free(config);
 }
 
