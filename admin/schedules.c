@@ -35,7 +35,7 @@ static hf_err put_in(hf_admin *admin, const hf_queue *queue, const char *id, voi
     hf_ask ask = {.script = &hf_lua_queue_cron_put, .queue = queue};
     int64_t next_ms = 0;
     hf_err err = hf_schedule_read(
-        &def, (hf_bytes){value->data, nl == NULL ? 0 : (size_t)(nl - value->data)});
+        &def, NULL, (hf_bytes){value->data, nl == NULL ? 0 : (size_t)(nl - value->data)});
     if (err == HF_OK && def.tz[0] != '\0')
         err = hf_zone_open(&zone, def.tz, admin->detail);
     if (err != HF_OK)

@@ -49,13 +49,6 @@ static void set_definition(hf_schedule_info *info, const hf_schedule_def *def)
     info->start_ms = def->ticks.start_ms;
     info->end_ms = def->ticks.end_ms;
     info->limit = def->limit;
-    info->priority = def->priority;
-    info->expired = def->expired;
-    info->max_attempts = def->max_attempts;
-    info->timeout_ms = def->timeout_ms;
-    info->keep_ms = def->keep_ms;
-    info->start_within_ms = def->start_within_ms;
-    snprintf(info->on_dead, sizeof info->on_dead, "%s", def->on_dead);
 }
 
 static void set_state(hf_schedule_info *info, const hf_schedule_state *state)
@@ -114,7 +107,7 @@ static hf_err read_one(const reading *r, const hf_reply *reply, size_t at,
     const char *nl = value.len == 0 ? NULL : memchr(value.ptr, '\n', value.len);
     size_t len = nl == NULL ? value.len : (size_t)(nl - (const char *)value.ptr);
     snprintf(info->queue, sizeof info->queue, "%s", r->queue->name);
-    bool defined = hf_schedule_read(&def, (hf_bytes){value.ptr, len}) == HF_OK;
+    bool defined = hf_schedule_read(&def, info, (hf_bytes){value.ptr, len}) == HF_OK;
     if (defined)
         set_definition(info, &def);
     if (hf_schedule_read_state(&state, hf_reply_bytes(hf_reply_at(reply, at + 2))) ==

@@ -221,7 +221,7 @@ static int64_t option_of(const json_t *job, const char *name, int64_t max)
     return take_int(job, name, &value) && value <= max ? value : 0;
 }
 
-static void take_options(hf_schedule_def *out, const json_t *job)
+static void take_options(hf_schedule_info *out, const json_t *job)
 {
     char priority[8], expired[8];
     (void)take_text(job, "priority", priority, sizeof priority);
@@ -265,7 +265,6 @@ static bool take_def(hf_schedule_def *out, const json_t *line)
               take_int(line, "end", &out->ticks.end_ms) &&
               take_int(line, "limit", &out->limit) &&
               take_text(job, "type", out->type, sizeof out->type);
-    take_options(out, job);
     out->missed = (hf_missed)missed;
     out->overlap = (hf_overlap)overlap;
     if (out->catch_up_ms == 0)
@@ -276,11 +275,13 @@ static bool take_def(hf_schedule_def *out, const json_t *line)
            hf_cron_parse(&out->ticks.cron, out->cron, NULL) == HF_OK;
 }
 
-hf_err hf_schedule_read(hf_schedule_def *out, hf_bytes line)
+hf_err hf_schedule_read(hf_schedule_def *out, hf_schedule_info *info, hf_bytes line)
 {
     *out = (hf_schedule_def){.jitter_ms = 0};
     json_t *root = json_loadb(line.ptr, line.len, 0, NULL);
     bool ok = json_is_object(root) && take_def(out, root);
+    if (ok && info != NULL)
+        take_options(info, json_object_get(root, "job"));
     json_decref(root);
     return ok ? HF_OK : HF_PROTO;
 }

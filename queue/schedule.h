@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "cron/ticks.h"
+#include "holdfast/admin.h"
 #include "holdfast/schedule.h"
 #include "queue/ops.h"
 
@@ -35,11 +36,6 @@ typedef struct hf_schedule_def {
     hf_missed missed;
     hf_overlap overlap;
     int64_t catch_up_ms, jitter_ms, limit;
-    hf_priority priority; /* the options of its jobs; 0 or "" : it does not say */
-    hf_expired expired;
-    uint32_t max_attempts, timeout_ms;
-    int64_t keep_ms, start_within_ms;
-    char on_dead[HF_ID_SIZE];
 } hf_schedule_def;
 
 typedef struct hf_schedule_state {
@@ -49,8 +45,10 @@ typedef struct hf_schedule_state {
     bool paused;
 } hf_schedule_state;
 
-/* HF_PROTO: another program wrote something else; HF_NOMEM. */
-HF_MUSTCHECK hf_err hf_schedule_read(hf_schedule_def *out, hf_bytes line);
+/* HF_PROTO: another program wrote something else; HF_NOMEM. `info` gets the options of
+ * its jobs; NULL: they are not wanted. */
+HF_MUSTCHECK hf_err hf_schedule_read(hf_schedule_def *out, hf_schedule_info *info,
+                                     hf_bytes line);
 HF_MUSTCHECK hf_err hf_schedule_read_state(hf_schedule_state *out, hf_bytes text);
 
 /* ---- the scripts ---- */

@@ -363,7 +363,7 @@ static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const cha
                              .rev = schedule->rev};
     const char *nl = memchr(schedule->value.data, '\n', schedule->value.len);
     size_t len = nl == NULL ? 0 : (size_t)(nl - schedule->value.data);
-    if (hf_schedule_read(&def, (hf_bytes){schedule->value.data, len}) != HF_OK ||
+    if (hf_schedule_read(&def, NULL, (hf_bytes){schedule->value.data, len}) != HF_OK ||
         !get_zone(w, def.tz, &def.ticks.zone))
         return HF_OK; /* it was checked: its zone has gone since, and that is logged */
     if (!hf_ticks_next(&def.ticks, hf_server_now(served->site->base.redis),
@@ -521,7 +521,7 @@ static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
                          .gen = state->gen,
                          .from_ms = state->from_ms,
                          .new_next_ms = now_ms + NO_ZONE_MS};
-    if (hf_schedule_read(&def, one->line) == HF_OK &&
+    if (hf_schedule_read(&def, NULL, one->line) == HF_OK &&
         get_zone(w, def.tz, &def.ticks.zone)) {
         hf_ticks_decide(&def.ticks, def.missed, def.catch_up_ms, state->from_ms, now_ms,
                         &r->due);

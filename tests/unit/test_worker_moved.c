@@ -228,7 +228,8 @@ SAYS(hf_err, HF_OK, hf_plan_schedule_of, hf_plan_schedule *out, const hf_schedul
 SAYS(const char *, "q", hf_queue_whole_name, const hf_whole *whole)
 SAYS(uint32_t, 0, hf_runner_slots, const hf_worker *worker)
 SAYS(hf_err, HF_OK, hf_schedule_read_state, hf_schedule_state *out, hf_bytes text)
-SAYS(hf_err, HF_INVALID, hf_schedule_read, hf_schedule_def *out, hf_bytes line)
+SAYS(hf_err, HF_INVALID, hf_schedule_read, hf_schedule_def *out, hf_schedule_info *info,
+     hf_bytes line)
 SAYS(hf_err, HF_OK, hf_cron_put_read, const hf_answer *a, bool *written)
 SAYS(hf_err, HF_CONN, hf_op_cron_put, hf_client *client, const hf_queue *queue,
      const hf_cron_put_args *args, hf_answer_cb done, void *arg)
