@@ -16,6 +16,7 @@ check fails
 The check tests itself first. It prints how many files each folder has, and how many calls from file
 to file; with -v each of these calls."""
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -58,6 +59,7 @@ def circles(calls):
     return found
 
 
+@functools.cache
 def read(path):
     with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
         return file.read()
@@ -82,20 +84,27 @@ def objects():
                 yield file, os.path.join(BUILD, path)
 
 
-def defined(path):
-    """The symbols that an object defines for others."""
-    lines = subprocess.run(["nm", "-g", "--defined-only", path], check=True, capture_output=True,
-                           text=True).stdout.splitlines()
-    return {line.split()[-1] for line in lines}
+def printed(*words):
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def needed(path):
-    """The symbols that the code of an object uses. A table of functions is no code."""
-    text = subprocess.run(["objdump", "-r", path], check=True, capture_output=True, text=True).stdout
-    found = set()
-    for section in text.split("RELOCATION RECORDS FOR ")[1:]:
-        if section.startswith("[.text"):
-            found |= set(re.findall(r" R_\S+\s+([A-Za-z_]\w*)", section))
+def defined(paths):
+    """{object: the symbols that it defines for others}"""
+    found = collections.defaultdict(set)
+    for line in printed("nm", "-A", "-g", "--defined-only", *paths).splitlines():
+        path, _, symbol = line.partition(":")
+        found[path].add(symbol.split()[-1])
+    return found
+
+
+def needed(paths):
+    """{object: the symbols that its code uses}. A table of functions is no code."""
+    found = collections.defaultdict(set)
+    parts = re.split(r"^(.+): +file format .*$", printed("objdump", "-r", *paths), flags=re.M)
+    for path, text in zip(parts[1::2], parts[2::2]):
+        for section in text.split("RELOCATION RECORDS FOR ")[1:]:
+            if section.startswith("[.text"):
+                found[path] |= set(re.findall(r" R_\S+\s+([A-Za-z_]\w*)", section))
     return found
 
 
@@ -105,9 +114,9 @@ class Folder:
         self.needs = collections.defaultdict(set)  # file: symbols
         self.home = {}  # symbol: file
 
-    def add(self, file, path):
-        self.needs[file] |= needed(path)
-        self.home.update((symbol, file) for symbol in defined(path) if symbol != "main")
+    def add(self, file, needed, defined):
+        self.needs[file] |= needed
+        self.home.update((symbol, file) for symbol in defined if symbol != "main")
 
     def add_inline(self):
         """What the objects do not show: the inline functions of the headers."""
@@ -215,10 +224,11 @@ def test():
 def main():
     test()
     folders = {name: Folder(name) for name in FOLDERS}
-    for file, path in objects():
-        name = file.partition("/")[0]
-        if name in folders:
-            folders[name].add(file, path)
+    compiled = [(file, path) for file, path in objects() if file.partition("/")[0] in folders]
+    paths = [path for _, path in compiled]
+    needs, homes = needed(paths), defined(paths)
+    for file, path in compiled:
+        folders[file.partition("/")[0]].add(file, needs[path], homes[path])
     public = set(re.findall(r"\bhf_\w+", "".join(read(path) for path in sources("include", ".h"))))
     faults, found = list(tag_faults()), []
     for folder in folders.values():
