@@ -81,17 +81,37 @@ static int run(const char *line)
     return proc.status;
 }
 
-/* Each example finds the same. A dead job is in the queue that it names. */
+/* From one database of Redis to another. */
+static void copy_keys(int from, int to)
+{
+    static const char script[] =
+        "redis.call('SELECT', ARGV[1]) local keys = redis.call('KEYS', '*') "
+        "for _, key in ipairs(keys) do redis.call('COPY', key, key, 'DB', ARGV[2]) end "
+        "return #keys";
+    assert_true(hf_fixture_number(&hf_try_fixture.redis, "EVAL %s 0 %d %d", script, from,
+                                  to) > 0);
+}
+
+/* Each example finds the same. A dead job is in the queue that it names. The commands run
+ * once for each of the two, which other databases keep. */
 static void seed(const char *example)
 {
-    hf_fixture_command(&hf_try_fixture.redis, "FLUSHALL");
+    static bool kept[2];
+    const int mail = has(example, "mail");
+    hf_fixture_command(&hf_try_fixture.redis, "FLUSHDB");
     hf_cli_fixture_put(&hf_try_fixture, "worker.yaml", worker_yaml);
     hf_cli_fixture_put(&hf_try_fixture, "jobs.jsonl", "{\"type\":\"email\"}\n");
-    assert_int_equal(setenv("OTHER", has(example, "mail") ? "default" : "mail", 1), 0);
+    if (kept[mail]) {
+        copy_keys(1 + mail, 0);
+        return;
+    }
+    assert_int_equal(setenv("OTHER", mail ? "default" : "mail", 1), 0);
     int code = run(SEED);
     if (code != 0)
         fail_msg("the seed ends with %d: %s", code,
                  hf_cli_fixture_get(&hf_try_fixture, "log"));
+    copy_keys(0, 1 + mail);
+    kept[mail] = true;
 }
 
 static bool is_held(void)
