@@ -11,7 +11,8 @@ import sys
 import tempfile
 
 SOURCE, BUILD, HOLDFAST = os.environ["HF_SOURCE"], os.environ["HF_BUILD"], os.environ["HOLDFAST"]
-PYTHON = sys.executable
+# The programs need no module of the site, whose start would be a good part of theirs.
+PYTHON, RUBY = [sys.executable, "-S"], ["ruby", "--disable-gems"]
 EXAMPLE = os.path.join(SOURCE, "examples/pipe.py")
 
 # what is wrong, the text of the example, what stands there, the case, a part of the sentence
@@ -79,7 +80,7 @@ def broken(folder, name, old, new, case, sentence):
     path = os.path.join(folder, f"{name.replace(' ', '-')}.py")
     with open(path, "w") as file:
         file.write(text.replace(old, new))
-    code, cases = conform(*(["--case", case] if case else []), "--", PYTHON, path,
+    code, cases = conform(*(["--case", case] if case else []), "--", *PYTHON, path,
                           timeout="10s" if "within" in sentence else "2m")
     found = [one["why"] for one in cases if one["result"] == "failed"]
     assert code == 1 and len(found) == 1 and sentence in found[0], f"{name}: {code} {cases}"
@@ -88,14 +89,13 @@ def broken(folder, name, old, new, case, sentence):
 
 def in_ruby(folder):
     """The program of docs/ruby.md."""
-    ruby = shutil.which("ruby")
-    if ruby is None:
+    if shutil.which(RUBY[0]) is None:
         print("worker.rb: there is no ruby")
         return
     path = os.path.join(folder, "worker.rb")
     with open(path, "w") as file:
         file.write(re.findall(r"```ruby\n(# A program .*?)```", read("docs/ruby.md"), re.DOTALL)[0])
-    right([ruby, path], 16)
+    right([*RUBY, path], 16)
 
 
 def read(path):
@@ -107,8 +107,8 @@ def main():
     assert read("examples/pipe.py").count("\n") <= 40 and read("examples/pipe.c").count("\n") <= 60
     assert f"```python\n{read('examples/pipe.py')}```\n" in read("docs/pipe.md")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor() as pool:
-        tests = [pool.submit(right, [PYTHON, os.path.join(SOURCE, "tests/conform/full.py")], 0),
-                 pool.submit(right, [PYTHON, EXAMPLE], 16),
+        tests = [pool.submit(right, [*PYTHON, os.path.join(SOURCE, "tests/conform/full.py")], 0),
+                 pool.submit(right, [*PYTHON, EXAMPLE], 16),
                  pool.submit(right, [os.path.join(BUILD, "examples/example_pipe")], 31),
                  pool.submit(in_ruby, folder)]
         tests += [pool.submit(broken, folder, *one) for one in BROKEN]
