@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""The runner of the mutants (tests/mutate) with a small tree: what it finds, and what it refuses with one message."""
+"""The runner of the mutants (tests/mutate) with a small tree: what it finds, what it refuses with one message, and
+what it says of a test that passes, fails or hangs."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import os
 import shutil
 import subprocess
@@ -7,6 +12,19 @@ import sys
 import tempfile
 
 SOURCE = os.environ["HF_SOURCE"]
+# A test. On a busy machine its second run takes too long, and the third one takes longer than that.
+TEST = """#!/bin/sh
+rule() {
+    return 0
+}
+date +%s >>"$HF_RUNS"
+second=$(sed -n 2p "$HF_RUNS")
+case $HF_BUSY$(grep -c '' "$HF_RUNS") in
+busy2) exec sleep 600 ;;
+busy3) sleep $(($(date +%s) - second + 2)) ;;
+esac
+rule || exit 1
+"""
 FILES = {
     "q/a.c": "static int limit = 2;\n\nint one(int n);\n\nint one(int n)\n{\n    n++;\n    return n;\n}\n\n"
              "static int two(int n,\n               int m)\n{\n    if (n) {\n        n++;\n        n++;\n    }\n"
@@ -22,6 +40,10 @@ FILES = {
     "q/a.sh": "say() { echo 1; }\nrun() {\n    echo 1\n}\necho 1\n",
     "q/script": "#!/usr/bin/env bash\nrun() {\n    echo 1\n}\necho 1\n",
     "q/rules": "allow 1\ndeny 1\n",
+    "q/test.sh": TEST,
+    "CMakeLists.txt": "cmake_minimum_required(VERSION 3.25)\nproject(small NONE)\nset(b \"${CMAKE_BINARY_DIR}/tests\")\n"
+                      "file(MAKE_DIRECTORY \"${b}\")\nadd_custom_target(test_unit_a COMMAND \"${CMAKE_COMMAND}\" -E copy\n"
+                      "  \"${CMAKE_SOURCE_DIR}/q/test.sh\" \"${b}/test_unit_a\" COMMAND chmod +x \"${b}/test_unit_a\")\n",
     "tests/CMakeLists.txt": "add_test(NAME unit.a COMMAND a)\n",
     "tests/integration/test_b.c": "int main(void);\n",
 }
@@ -84,6 +106,17 @@ def run(folder, mutants, *words):
     return done.stdout.splitlines(), done.returncode
 
 
+# What a line in place of `return 0` leads to.
+TRIED = [
+    ("a test that fails", "return 1", "", "killed"),
+    ("a test that says that it has failed", 'echo "[  FAILED  ] a"; exec sleep 600', "", "killed"),
+    ("a test that passes", "true", "", "SURVIVED"),
+    ("a test that hangs", "exec sleep 600", "", "hung"),
+    ("a machine that was busy", "true", "busy", "SURVIVED"),
+    ("a test that hangs on a machine that was busy", "exec sleep 600", "busy", "hung"),
+]
+
+
 def section(file, function, lines, test="unit.a"):
     function = f"   function: {function}" if function else ""
     return f"== m: a rule\nfile: q/{file}{function}   test: {test}\n{lines}\n"
@@ -113,6 +146,26 @@ def choices(folder):
     assert len(run(folder, many, "--list", "--changed", "HEAD")[0]) == 10
 
 
+def tried(folder):
+    """What the runner says of mutants that it tries, when a test may run for a second more than without them."""
+    loader = importlib.machinery.SourceFileLoader("mutate", os.path.join(folder, "tests/mutate"))
+    mutate = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
+    loader.exec_module(mutate)
+    mutate.EXTRA_S, bad = 1, 0
+    for name, line, busy, expected in TRIED:
+        runs, said = os.path.join(folder, "runs"), io.StringIO()
+        open(runs, "wb").close()
+        os.environ.update(HF_RUNS=runs, HF_BUSY=busy)
+        with open(os.path.join(folder, "tests/mutants/q"), "w", encoding="utf-8") as file:
+            file.write(section("test.sh", "rule", f"- return 0\n+ {line}"))
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            good = mutate.try_them(mutate.fitting(mutate.all_mutants().values()), 1)
+        if said.getvalue().split()[1:2] != [expected] or good != (expected != "SURVIVED"):
+            print(f"[  FAILED  ] {name}: {good} {said.getvalue()}")
+            bad += 1
+    return bad
+
+
 def main():
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +185,8 @@ def main():
                 print(f"[  FAILED  ] {name}: {status} {lines}")
                 bad += 1
         choices(folder)
-    print(f"{len(cases)} cases, {bad} failed")
+        bad += tried(folder)
+    print(f"{len(cases) + len(TRIED)} cases, {bad} failed")
     return bad != 0
 
 
