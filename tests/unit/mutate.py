@@ -138,6 +138,11 @@ def choices(folder):
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "a"]):
         subprocess.run([*git, *words], check=True, stdin=subprocess.DEVNULL)
     assert run(folder, many, "--list", "--changed") == ([], 0)
+    fresh = os.path.join(folder, "tests/integration/test_c.c")
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write("int main(void);\n")
+    assert len(run(folder, many.replace("redis.b", "redis.c"), "--list", "--changed")[0]) == 10
+    os.remove(fresh)
     with open(os.path.join(folder, "q/a.lua"), "a", encoding="utf-8") as file:
         file.write("-- the end\n")
     assert run(folder, many, "--list", "--changed")[0] == [f"m{n}: rule {n}" for n in (0, 2, 4, 6, 8)]
