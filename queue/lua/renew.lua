@@ -100,7 +100,7 @@ if told < #args then
       tell[args[i + 1]](args[4 + 2 * k], args[5 + 2 * k], args[i + 2])
     end
   end
-  note_use(MARKS, true)
+  note_use(MARKS, has_marks(P)) -- of runs that are lost nothing was kept
 end
 if ARGV[4] ~= '0' then
   refresh_worker(worker, ARGV[4] + 0, lease)
