@@ -33,7 +33,7 @@ class Sentinel:
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.child = self.rig.start(["redis-server", self.file, "--sentinel"],
                                         executable=program, stdout=log, stderr=log)
-        eventually(10, "a Sentinel answers", lambda: self.ask("PING") == "PONG")
+        eventually(60, "a Sentinel answers", lambda: self.ask("PING") == "PONG")
 
     def ask(self, *words):
         """None: it does not answer."""

@@ -364,7 +364,7 @@ class Server:
                                         stderr=log, env=env)
         self.pid = self.child.pid
         log.close()
-        eventually(10, "redis-server answers", self.answers, every=0.002)
+        eventually(60, "redis-server answers", self.answers, every=0.002)
         require(not self.clock or self.clock.used(), "the server runs by the real clock")
 
     def answers(self):
@@ -444,10 +444,22 @@ def server_folder(fixture, name):
     return out.decode().strip()
 
 
-def free_port():
+def is_free(port):
     with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port(cluster=False):
+    """Below those that the kernel gives to connections, to which it would be lost before a server listens, or while it
+    is away. cluster: the port of its bus, which is 10,000 higher, is free as well."""
+    while True:
+        port = random.randrange(10000, 22000)
+        if is_free(port) and (not cluster or is_free(port + 10000)):
+            return port
 
 
 # ---- workers --------------------------------------------------------------------------
