@@ -290,6 +290,7 @@ static void after_a_failover_the_slots_are_where_the_replica_is(void **state)
     open_nodes();
     assert_int_equal(port_of(0), nodes.nodes[0].port);
     hf_fixture_kill(&nodes.nodes[0], SIGKILL);
+    hf_cluster_take_over(replica);
     RUN_UNTIL(LONG_MS, (hf_cluster_doubt(cluster), port_of(0) == replica->port));
     assert_int_equal(port_of(HF_SLOTS - 1), nodes.nodes[nodes.primaries - 1].port);
     close_cluster();

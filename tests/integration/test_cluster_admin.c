@@ -224,6 +224,7 @@ static void after_a_failover_the_new_primary_is_asked(void **state)
     assert_int_equal(ready(queues[0]), 1);
     hf_fixture_kill(&nodes.nodes[1], SIGKILL);
     assert_int_equal(ready(queues[2]), 1);
+    hf_cluster_take_over(&nodes.nodes[QUEUES + 1]);
     assert_int_equal(ready(queues[1]), 1);
 }
 

@@ -435,6 +435,7 @@ static void a_failover_never_gives_two_holders(void **state)
     const uint64_t fence = hf_lock_fence(lock);
     wait_for(&w, b, name, SHORT_MS);
     hf_fixture_kill(&nodes.nodes[2], SIGKILL);
+    hf_cluster_take_over(&nodes.nodes[PRIMARIES + 2]);
     while (!atomic_load(&w.done) && hf_lock_held(lock))
         hf_test_pause_ms(1);
     assert_false(atomic_load(&w.done) && hf_lock_held(lock));

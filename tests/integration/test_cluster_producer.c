@@ -335,7 +335,7 @@ static void a_killed_primary_loses_nothing_that_replicas_have(void **state)
     let_run(&l);
     expect_no_fault(&l);
     hf_fixture_kill(&nodes.nodes[0], SIGKILL);
-    EVENTUALLY(LONG_MS, hf_cluster_is_primary(&nodes.nodes[3]));
+    hf_cluster_take_over(&nodes.nodes[3]);
     hf_producer *unconfirmed = open_producer(0);
     enqueue_one(unconfirmed, queue);
     hf_producer_close(unconfirmed, NULL, NULL);

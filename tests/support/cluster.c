@@ -11,6 +11,11 @@
 enum { LONG_MS = 60000, ID_SIZE = 64, QUEUES_MAX = 100000, KEYS_AT_ONCE = 100 };
 enum { PROMOTE_MS = 6000, PROMOTE_TRIES = 10 };
 
+/* How long a node may be silent. The shorter it is the sooner the nodes of a new cluster
+ * know each other; later one that is only slow must not count as failed. */
+#define BRIEF_MS "1000"
+#define PATIENT_MS "60000"
+
 static void id_of(hf_fixture *node, char id[ID_SIZE])
 {
     (void)snprintf(id, ID_SIZE, "%s", hf_fixture_command(node, "CLUSTER MYID"));
@@ -108,29 +113,54 @@ static void share_certs(hf_cluster_fixture *c, const char **args)
 
 static void start_nodes(hf_cluster_fixture *c)
 {
-    static char timeout[8];
-    (void)snprintf(timeout, sizeof timeout, "%d", HF_CLUSTER_TIMEOUT_MS);
+    enum { TLS_AT = 8, CERTS_AT = 10 };
     hf_fixture_options options = {
         .cluster = true,
         .tls = c->tls,
         .args = {"--cluster-require-full-coverage", "no", "--cluster-node-timeout",
-                 timeout, "--repl-diskless-sync-delay", "0", "--tls-cluster", "yes"}};
+                 PATIENT_MS, "--cluster-replica-no-failover", "yes",
+                 "--repl-diskless-sync-delay", "0", "--tls-cluster", "yes"}};
     if (!c->tls)
-        options.args[6] = NULL;
+        options.args[TLS_AT] = NULL;
     for (size_t i = 0; i < c->n; i++) {
         char command[64];
         if (c->tls && i == 1)
-            share_certs(c, options.args + 8);
+            share_certs(c, options.args + CERTS_AT);
         hf_fixture_start(&c->nodes[i], &options);
         (void)snprintf(command, sizeof command, "CLUSTER SET-CONFIG-EPOCH %zu", i + 1);
         expect_ok(&c->nodes[i], command);
     }
 }
 
+static bool are_up(hf_cluster_fixture *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!is_up(&c->nodes[i], c->n))
+            return false;
+    return true;
+}
+
+static void set_all(hf_cluster_fixture *c, const char *command)
+{
+    for (size_t i = 0; i < c->n; i++)
+        expect_ok(&c->nodes[i], command);
+}
+
+/* One that counts as failed would do so for long, so then they begin anew. */
+static void wait_until_up(hf_cluster_fixture *c)
+{
+    do {
+        set_all(c, "CONFIG SET cluster-node-timeout " BRIEF_MS);
+        EVENTUALLY(LONG_MS, are_up(c));
+        set_all(c, "CONFIG SET cluster-node-timeout " PATIENT_MS);
+    } while (!are_up(c));
+}
+
 static void start(hf_cluster_fixture *c)
 {
     assert_true(c->n <= HF_CLUSTER_MAX);
     start_nodes(c);
+    set_all(c, "CONFIG SET cluster-node-timeout " BRIEF_MS);
     for (size_t i = 0; i < c->primaries; i++)
         add_slots(&c->nodes[i], first_slot(c, i), first_slot(c, i + 1));
     for (size_t i = 1; i < c->n; i++) {
@@ -141,8 +171,7 @@ static void start(hf_cluster_fixture *c)
     }
     if (c->n > c->primaries)
         add_replicas(c);
-    for (size_t i = 0; i < c->n; i++)
-        EVENTUALLY(LONG_MS, is_up(&c->nodes[i], c->n));
+    wait_until_up(c);
     (void)snprintf(c->url, sizeof c->url, "%s://127.0.0.1:%u",
                    c->tls ? "rediss+cluster" : "redis+cluster", port_of(c, 0));
 }
@@ -274,4 +303,11 @@ void hf_cluster_promote(hf_fixture *replica)
             hf_test_pause_ms(2);
     }
     assert_true(hf_cluster_is_primary(replica));
+}
+
+/* It asks no other node, so it is the primary at once. */
+void hf_cluster_take_over(hf_fixture *replica)
+{
+    expect_ok(replica, "CLUSTER FAILOVER TAKEOVER");
+    EVENTUALLY(LONG_MS, hf_cluster_is_primary(replica));
 }

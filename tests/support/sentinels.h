@@ -7,16 +7,12 @@
 
 #include "tests/support/redis_fixture.h"
 
-enum { HF_SENTINELS_MAX = 5, HF_SENTINELS_URL_SIZE = 256 };
+enum { HF_SENTINELS_URL_SIZE = 256 };
 
 /* Starts one on TCP that watches the server at that port by the name "m". `options` may
- * be NULL; its config is replaced. A primary is down after 1 s, and one Sentinel is
- * enough to say so and to fail over. */
+ * be NULL; its config is replaced. It finds no server to be down: a test switches it. */
 void hf_sentinel_fixture_start(hf_fixture *f, const hf_fixture_options *options,
                                uint16_t port);
-/* Starts n that watch the same server, agree by majority, and know each other and
- * `replicas` replicas when this returns. */
-void hf_sentinels_start(hf_fixture *all, size_t n, uint16_t port, unsigned replicas);
 
 /* "redis+sentinel://127.0.0.1:P1,127.0.0.1:P2/m" */
 void hf_sentinels_url(const hf_fixture *all, size_t n, char url[HF_SENTINELS_URL_SIZE]);
