@@ -182,13 +182,15 @@ static bool is_utf8(const char *text, size_t left)
 static hf_err name_service(hf_trace_sender *s, const char *otherwise, char *detail)
 {
     const char *given = getenv("OTEL_SERVICE_NAME");
-    const char *name = given != NULL && *given != '\0' ? given : otherwise;
+    const bool is_given = given != NULL && *given != '\0';
+    const char *name = is_given ? given : otherwise;
     const size_t len = strlen(name);
     if (len > HF_TRACE_SERVICE_MAX || !is_utf8(name, len))
-        return hf_say(
-            detail, HF_CONFIG,
-            "OTEL_SERVICE_NAME: expected at most %d bytes of UTF-8, found %zu bytes%s",
-            HF_TRACE_SERVICE_MAX, len, is_utf8(name, len) ? "" : " that are not UTF-8");
+        return hf_say(detail, HF_CONFIG,
+                      "%s: expected at most %d bytes of UTF-8, found %zu bytes%s",
+                      is_given ? "OTEL_SERVICE_NAME" : "the service of hf_trace_opts",
+                      HF_TRACE_SERVICE_MAX, len,
+                      is_utf8(name, len) ? "" : " that are not UTF-8");
     memcpy(s->service, name, len + 1);
     return HF_OK;
 }
