@@ -30,8 +30,8 @@ typedef struct hf_facts_worker {
     char version[24];
     char pool[HF_FACTS_PLACE]; /* the first of its pools that is down */
     size_t pools_down;
-    bool of_poison; /* it fell silent while a job was there that died as poison within the
-                       hour: the deaths of its queue count it */
+    bool of_poison; /* a job that died as poison within the hour names it as the holder
+                       that died: the deaths of the job's queue count it */
 } hf_facts_worker;
 
 /* What keeps a job, as `job why` knows it. */

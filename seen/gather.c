@@ -17,7 +17,6 @@
 enum {
     HOUR_MS = 3600 * 1000,
     LATELY_MS = 600 * 1000,
-    BEAT_MS = 10 * 1000, /* between the heartbeats of a worker */
     LOOK_MS = 15 * 1000, /* a younger job is neither late nor unserved */
     WHYS = 50,           /* queues whose oldest job is asked for its reasons */
     DEATHS = 1000,       /* of a queue that are looked at */
@@ -341,18 +340,19 @@ static uint64_t hash_kind(const char *type, const char *error)
     return hf_hash_text(hf_hash_text(HF_HASH_START, type), text);
 }
 
-/* The workers that fell silent while it was there, and not more than it had crashes:
- * Redis knows neither which of them ran it, nor which queues a silent one had. */
+/* A takeover adds to the error which silent workers of the queue may have been the
+ * holder. One that stands there alone is told with the job; of several, most have nothing
+ * to do with it. */
 static void count_killed(deaths *d, const hf_job_info *info)
 {
-    int64_t left = info->created_ms == 0 ? 0 : d->facts->poison;
-    for (size_t i = 0; i < d->facts->n_workers && left > 0; i++) {
+    char named[HF_HOLDER_SIZE + 24];
+    for (size_t i = 0; i < d->facts->n_workers; i++) {
         hf_facts_worker *w = &d->facts->workers[i];
-        if (!w->silent || w->of_poison || w->heard_ms < info->created_ms - BEAT_MS ||
-            w->heard_ms > info->due_ms)
+        (void)snprintf(named, sizeof named, "; %s, lease ended ", w->id);
+        if (!w->silent || w->of_poison || w->heard_ms > info->due_ms ||
+            strstr(info->error, named) == NULL)
             continue;
         w->of_poison = true;
-        left--;
         d->of->silent++;
         memcpy(d->of->killed, w->id, sizeof w->id);
     }
