@@ -9,12 +9,10 @@ static json_t *texts(hf_reader *r, const hf_job_why *why, const hf_reason *reaso
                      size_t n)
 {
     char text[HF_REASON_TEXT_SIZE], remedy[HF_REASON_COMMAND_SIZE];
-    char queue[HF_ID_SIZE + 8];
     hf_reason_read read;
     json_t *list = json_array();
-    (void)snprintf(queue, sizeof queue, " -q %s", why->job->queue);
     hf_reason_read_for(r->admin, why, reasons, n, &read);
-    const hf_reason_facts facts = hf_reason_facts_of(why, &read, queue);
+    const hf_reason_facts facts = hf_reason_facts_of(why, &read, why->job->queue);
     for (size_t i = 0; i < n && list != NULL; i++) {
         (void)hf_reason_remedy(&facts, reasons[i], remedy);
         (void)json_array_append_new(

@@ -26,6 +26,7 @@ enum {
     AUDITED = 2000,      /* jobs of a queue */
     SCHEDULES = 1000,    /* of a queue */
     LISTED = 1 << 15,    /* workers, schedules */
+    FINDING = 1024,      /* bytes; of a longer one the beginning is told */
     FAULTS = 3           /* queues of a cluster that could not be asked, one by one */
 };
 
@@ -102,7 +103,7 @@ static void on_server(const char *place, hf_err err, const char *detail, void *a
     if (r == NULL)
         return;
     *r = (hf_facts_redis){.info = *hf_admin_server(g->admin)};
-    (void)snprintf(r->place, sizeof r->place, "%s", place == NULL ? "" : place);
+    (void)hf_words_line(place == NULL ? "" : place, r->place, sizeof r->place);
     (void)snprintf(g->detail, sizeof g->detail, "%s", detail);
     if (err != HF_OK)
         set_fault(g, r, err);
@@ -472,11 +473,11 @@ static void read_schedules(gatherer *g)
 
 static void on_finding(const hf_finding *finding, void *arg)
 {
-    char text[sizeof((hf_facts_queue *)NULL)->finding];
+    char text[FINDING];
     gatherer *g = arg;
     if (g->queue->findings++ > 0)
         return;
-    (void)snprintf(text, sizeof text, "%.120s: %.190s", finding->id, finding->text);
+    (void)snprintf(text, sizeof text, "%s: %s", finding->id, finding->text);
     (void)hf_words_line(text, g->queue->finding, sizeof g->queue->finding);
 }
 

@@ -28,19 +28,31 @@ static bool lists(const char *list, const char *name)
 typedef struct taken {
     const char *queue;
     char types[HF_REASON_TYPES_SIZE]; /* "a, b" */
+    bool full;
 } taken;
+
+static void add_type(taken *t, const char *type)
+{
+    static const char others[] = ", and others";
+    const size_t len = strlen(t->types);
+    if (t->full || lists(t->types, type))
+        return;
+    t->full = len + strlen(type) + 2 + sizeof others > sizeof t->types;
+    if (t->full)
+        (void)snprintf(t->types + len, sizeof t->types - len, "%s",
+                       others + (len == 0 ? 2 : 0));
+    else
+        (void)snprintf(t->types + len, sizeof t->types - len, "%s%s",
+                       len == 0 ? "" : ", ", type);
+}
 
 static void on_worker(const hf_worker_info *worker, void *arg)
 {
     taken *t = arg;
     if (worker->silent || !serves(worker, t->queue))
         return;
-    for (size_t i = 0; i < worker->n_types; i++) {
-        size_t len = strlen(t->types);
-        if (len + HF_ID_SIZE + 8 < sizeof t->types && !lists(t->types, worker->types[i]))
-            (void)snprintf(t->types + len, sizeof t->types - len, "%s%s",
-                           len == 0 ? "" : ", ", worker->types[i]);
-    }
+    for (size_t i = 0; i < worker->n_types; i++)
+        add_type(t, worker->types[i]);
 }
 
 /* Only a help: without an answer there are none to tell. */
@@ -123,10 +135,10 @@ void hf_reason_read_for(hf_admin *admin, const hf_job_why *why, const hf_reason 
 }
 
 hf_reason_facts hf_reason_facts_of(const hf_job_why *why, const hf_reason_read *read,
-                                   const char *with_queue)
+                                   const char *queue)
 {
     return (hf_reason_facts){.why = why,
-                             .with_queue = with_queue,
+                             .queue = queue,
                              .types = read->types,
                              .shards = read->shards,
                              .follows_dead = read->follows_dead,

@@ -6,7 +6,8 @@
 
 #include "seen/reasons.h"
 
-enum { HF_REASON_TYPES_SIZE = 1024 };
+/* A list of more types ends with "and others". */
+enum { HF_REASON_TYPES_SIZE = 512 };
 
 typedef struct hf_reason_read {
     char types[HF_REASON_TYPES_SIZE];
@@ -23,6 +24,6 @@ void hf_reason_read_for(hf_admin *admin, const hf_job_why *why, const hf_reason 
 
 /* The facts for a sentence; all is borrowed. */
 hf_reason_facts hf_reason_facts_of(const hf_job_why *why, const hf_reason_read *read,
-                                   const char *with_queue);
+                                   const char *queue);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "seen/holder.h"
+#include "seen/offer.h"
+#include "seen/words.h"
 
 enum {
     US_OF_MS = 1000,
@@ -134,40 +136,9 @@ static const char *when(const telling *t, int64_t ms, char out[HF_MOMENT_SIZE])
     return out;
 }
 
-/* One line of a text that may have many. */
 static const char *one_line(const char *text, char out[ERROR_SIZE])
 {
-    size_t n = 0;
-    if (*text == '\0')
-        text = "no error was recorded";
-    for (; *text != '\0' && n + 1 < ERROR_SIZE; text++)
-        out[n++] = *text;
-    out[n] = '\0';
-    hf_text_plain(out);
-    while (n > 0 && out[n - 1] == ' ')
-        n--;
-    out[n] = '\0';
-    if (*text != '\0')
-        memcpy(out + ERROR_SIZE - 4, "...", 4);
-    return out;
-}
-
-static void add_to(char *text, size_t size, const char *format, va_list args)
-    __attribute__((format(printf, 3, 0)));
-static void add_to(char *text, size_t size, const char *format, va_list args)
-{
-    size_t len = strlen(text);
-    (void)vsnprintf(text + len, size - len, format, args);
-}
-
-static void append(char *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void append(char *text, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    add_to(text, LIST_SIZE, format, args);
-    va_end(args);
+    return hf_words_line(*text == '\0' ? "no error was recorded" : text, out, ERROR_SIZE);
 }
 
 static void say(const telling *t, const char *format, ...)
@@ -176,8 +147,25 @@ static void say(const telling *t, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    add_to(t->out, HF_REASON_TEXT_SIZE, format, args);
+    hf_words_add_args(t->out, HF_REASON_TEXT_SIZE, format, args);
     va_end(args);
+}
+
+/* The command in quotes between two texts, or nothing where there is none. */
+static void offer_job(const telling *t, const char *before, const char *command,
+                      const char *id, const char *after)
+{
+    char text[HF_OFFER_SIZE];
+    if (hf_offer(text, command, id, t->of->queue, "")[0] != '\0')
+        say(t, "%s'%s'%s", before, text, after);
+}
+
+static void offer_queue(const telling *t, const char *command, const char *options,
+                        const char *after)
+{
+    char text[HF_OFFER_SIZE];
+    if (hf_offer(text, command, t->why->job->queue, NULL, options)[0] != '\0')
+        say(t, ": '%s'%s", text, after);
 }
 
 /* " (web1 pid 12: 3, web2 pid 9: 2)" */
@@ -188,11 +176,12 @@ static const char *holders(const hf_job_why *why, char out[LIST_SIZE])
     out[0] = '\0';
     for (size_t i = 0; i < why->n_holders; i++) {
         hf_holder_text(why->holders[i], who);
-        append(out, "%s%s: %" PRId64, i == 0 ? " (" : ", ", who, why->held[i]);
+        hf_words_add(out, LIST_SIZE, "%s%s: %" PRId64, i == 0 ? " (" : ", ", who,
+                     why->held[i]);
         told += why->held[i];
     }
     if (why->n_holders > 0)
-        append(out, "%s)", told < why->running ? " and others" : "");
+        hf_words_add(out, LIST_SIZE, "%s)", told < why->running ? " and others" : "");
     return out;
 }
 
@@ -218,12 +207,11 @@ static void say_running(const telling *t)
         say(t,
             "its holder has not renewed its lease: a worker that serves the queue proves "
             "that it is over, within about a lease, and takes the job over");
-    else
-        say(t,
-            "%s runs it%s%s, with a lease until %s that is renewed: 'holdfast job "
-            "cancel %s%s' ends it",
-            who, since_ms != 0 ? " since " : "", since_ms != 0 ? since : "", end, job->id,
-            t->of->with_queue);
+    else {
+        say(t, "%s runs it%s%s, with a lease until %s that is renewed", who,
+            since_ms != 0 ? " since " : "", since_ms != 0 ? since : "", end);
+        offer_job(t, ": ", "job cancel", job->id, " ends it");
+    }
 }
 
 static void say_waiting(const telling *t)
@@ -239,7 +227,7 @@ static void say_waiting(const telling *t)
         say(t, "it was put back (%s); ", one_line(job->error, error));
     say(t, "%s due at %s", failed ? "the next is" : "it is", due);
     if (t->why->workers == 0 || t->why->workers_for_type > 0) /* else it cannot run */
-        say(t, ": 'holdfast job retry %s%s' runs it now", job->id, t->of->with_queue);
+        offer_job(t, ": ", "job retry", job->id, " runs it now");
 }
 
 static void say_parked(const telling *t)
@@ -248,25 +236,25 @@ static void say_parked(const telling *t)
     if (t->of->follows_dead) {
         say(t,
             "it follows %s, which is dead and holds its unique key until it is done "
-            "or removed: 'holdfast job retry %s%s' or 'holdfast job delete %s%s'",
-            job->follows, job->follows, t->of->with_queue, job->follows,
-            t->of->with_queue);
+            "or removed",
+            job->follows);
+        offer_job(t, ": ", "job retry", job->follows, "");
+        offer_job(t, " or ", "job delete", job->follows, "");
         return;
     }
     say(t,
-        "it follows %s, which holds its unique key, and is due when that one has ended: "
-        "'holdfast job why %s%s' tells more",
-        job->follows[0] != '\0' ? job->follows : "a job that is gone",
-        job->follows[0] != '\0' ? job->follows : job->id, t->of->with_queue);
+        "it follows %s, which holds its unique key, and is due when that one has ended",
+        job->follows[0] != '\0' ? job->follows : "a job that is gone");
+    offer_job(t, ": ", "job why", job->follows[0] != '\0' ? job->follows : job->id,
+              " tells more");
 }
 
 static void say_dead(const telling *t)
 {
     char died[HF_MOMENT_SIZE], error[ERROR_SIZE];
     const hf_job_info *job = t->why->job;
-    say(t, "it died at %s: %s; 'holdfast job retry %s%s' runs it again",
-        when(t, job->due_ms, died), one_line(job->error, error), job->id,
-        t->of->with_queue);
+    say(t, "it died at %s: %s", when(t, job->due_ms, died), one_line(job->error, error));
+    offer_job(t, "; ", "job retry", job->id, " runs it again");
 }
 
 bool hf_reason_is_limit(hf_reason reason)
@@ -283,20 +271,19 @@ static void say_limit(const telling *t)
     if (t->of->shards > 0)
         (void)snprintf(whole, sizeof whole, " for all %u shards together", t->of->shards);
     if (t->reason == HF_REASON_MAX_RUNNING) {
-        say(t,
-            "%" PRId64 " %s of %squeue '%s' run%s, of at most %" PRId64 "%s: "
-            "'holdfast queue limit %s --max-running N' sets another limit%s",
+        say(t, "%" PRId64 " %s of %squeue '%s' run%s, of at most %" PRId64 "%s",
             why->running, why->running == 1 ? "job" : "jobs", its, why->job->queue,
-            why->running == 1 ? "s" : "", why->max_running, holders(why, text),
-            why->job->queue, whole);
+            why->running == 1 ? "s" : "", why->max_running, holders(why, text));
+        offer_queue(t, "queue limit", " --max-running N", " sets another limit");
+        say(t, "%s", whole);
         return;
     }
     hf_format_duration(why->rate_per_ms, per);
-    say(t,
-        "%squeue '%s' may start %" PRId64 " job%s in %s, and the next one at %s: "
-        "'holdfast queue limit %s --rate N/s' sets another rate%s",
-        its, why->job->queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
-        when(t, why->next_token_ms, next), why->job->queue, whole);
+    say(t, "%squeue '%s' may start %" PRId64 " job%s in %s, and the next one at %s", its,
+        why->job->queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
+        when(t, why->next_token_ms, next));
+    offer_queue(t, "queue limit", " --rate N/s", " sets another rate");
+    say(t, "%s", whole);
 }
 
 /* A long time tells that a program hangs. */
@@ -304,11 +291,11 @@ static void say_longest(const telling *t)
 {
     char since[HF_MOMENT_SIZE];
     const char *id = t->of->longest;
-    if (id[0] != '\0')
-        say(t,
-            "; job %s of its queue runs longest, since %s: 'holdfast job cancel %s%s' "
-            "ends it if it hangs",
-            id, when(t, t->of->longest_ms, since), id, t->of->with_queue);
+    if (id[0] == '\0')
+        return;
+    say(t, "; job %s of its queue runs longest, since %s", id,
+        when(t, t->of->longest_ms, since));
+    offer_job(t, ": ", "job cancel", id, " ends it if it hangs");
 }
 
 static void say_no_handler(const telling *t)
@@ -321,10 +308,8 @@ static void say_no_handler(const telling *t)
         say(t, ", which take%s %s", one ? "s" : "", t->of->types);
     say(t, ": deploy a worker that has one");
     if (why->job->state != HF_STATE_RUNNING) /* a running one cannot be deleted */
-        say(t,
-            "; if the type is mistyped, 'holdfast job delete %s%s' and enqueue the job "
-            "again",
-            why->job->id, t->of->with_queue);
+        offer_job(t, "; if the type is mistyped, ", "job delete", why->job->id,
+                  " and enqueue the job again");
 }
 
 static void say_workers(const telling *t)
@@ -402,8 +387,8 @@ static void say_cancelling(const telling *t)
 
 static void say_paused(const telling *t)
 {
-    say(t, "queue '%s' is paused: 'holdfast queue resume %s' starts its jobs again",
-        t->why->job->queue, t->why->job->queue);
+    say(t, "queue '%s' is paused", t->why->job->queue);
+    offer_queue(t, "queue resume", "", " starts its jobs again");
 }
 
 static void say_refused(const telling *t)
@@ -464,10 +449,11 @@ static void raise_limit(const hf_reason_facts *facts, char *out)
 {
     const hf_job_why *why = facts->why;
     const int64_t limit = why->max_running + why->slots - why->busy;
-    if (facts->shards <= 1 && why->slots > why->busy && limit <= MAX_RUNNING_MAX)
-        (void)snprintf(out, HF_REASON_COMMAND_SIZE,
-                       "holdfast queue limit %s --max-running %" PRId64, why->job->queue,
-                       limit);
+    char option[48];
+    if (facts->shards > 1 || why->slots <= why->busy || limit > MAX_RUNNING_MAX)
+        return;
+    (void)snprintf(option, sizeof option, " --max-running %" PRId64, limit);
+    (void)hf_offer(out, "queue limit", why->job->queue, NULL, option);
 }
 
 const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
@@ -475,8 +461,7 @@ const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
 {
     out[0] = '\0';
     if (reason == HF_REASON_PAUSED)
-        (void)snprintf(out, HF_REASON_COMMAND_SIZE, "holdfast queue resume %s",
-                       facts->why->job->queue);
+        (void)hf_offer(out, "queue resume", facts->why->job->queue, NULL, "");
     else if (reason == HF_REASON_MAX_RUNNING)
         raise_limit(facts, out);
     return out;

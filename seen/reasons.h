@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "holdfast/admin.h"
+#include "seen/offer.h"
 
 /* In the order of their weight. The word is what --json gives, and stands at the
  * beginning of a line; the function of reasons.c says the sentence. docs/diagnose.md has
@@ -58,13 +59,13 @@ int64_t hf_why_held_since(const hf_job_why *why);
 bool hf_reason_is_limit(hf_reason reason);
 
 typedef struct hf_reason_facts {
-    const hf_job_why *why;  /* all borrowed */
-    const char *with_queue; /* " -q Q" for the commands that are named, or "" */
-    const char *types;      /* what the live workers of its queue take: "a, b", or "" */
-    unsigned shards;        /* of its queue: a limit is that of one of them; 0: whole */
-    bool follows_dead;      /* it is parked, and the holder of its unique key is dead */
-    const char *longest;    /* the job of its queue that runs longest, or "" */
-    int64_t longest_ms;     /* since when */
+    const hf_job_why *why; /* all borrowed */
+    const char *queue;     /* that the commands name; NULL: they name none */
+    const char *types;     /* what the live workers of its queue take: "a, b", or "" */
+    unsigned shards;       /* of its queue: a limit is that of one of them; 0: whole */
+    bool follows_dead;     /* it is parked, and the holder of its unique key is dead */
+    const char *longest;   /* the job of its queue that runs longest, or "" */
+    int64_t longest_ms;    /* since when */
 } hf_reason_facts;
 
 /* The sentence of a reason, without an end; a second one follows behind a newline.
@@ -75,7 +76,7 @@ const char *hf_reason_text(const hf_reason_facts *facts, hf_reason reason,
 
 /* The command that removes a reason and can be given as it stands: it ends no run, and
  * the same command takes it back. "": there is none. */
-enum { HF_REASON_COMMAND_SIZE = 256 };
+enum { HF_REASON_COMMAND_SIZE = HF_OFFER_SIZE };
 const char *hf_reason_remedy(const hf_reason_facts *facts, hf_reason reason,
                              char out[HF_REASON_COMMAND_SIZE]);
 

@@ -44,6 +44,33 @@ const char *hf_words_count(int64_t n, const char *one, const char *many,
     return out;
 }
 
+/* A text without a space is cut behind a character. */
+static void mark_cut(char *text, size_t size)
+{
+    static const char cut[] = "...";
+    size_t n = size - sizeof cut, word = n;
+    while (word > 0 && text[word - 1] != ' ')
+        word--;
+    n = word > 0 ? word : n - hf_utf8_unfinished(text, n);
+    memcpy(text + n, cut, sizeof cut);
+}
+
+void hf_words_add_args(char *text, size_t size, const char *format, va_list args)
+{
+    const size_t len = strlen(text);
+    const int n = vsnprintf(text + len, size - len, format, args);
+    if (n >= 0 && (size_t)n >= size - len)
+        mark_cut(text, size);
+}
+
+void hf_words_add(char *text, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    hf_words_add_args(text, size, format, args);
+    va_end(args);
+}
+
 /* The cut is at the end of a character, or hf_text_plain() would see half of one. */
 const char *hf_words_line(const char *text, char *out, size_t size)
 {

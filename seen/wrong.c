@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/text.h"
 #include "seen/holder.h"
+#include "seen/offer.h"
 #include "seen/words.h"
 #include "seen/zones.h"
 
@@ -88,16 +89,16 @@ static hf_wrong begin(hf_wrong_rule rule, hf_wrong_level level, int64_t since_ms
     return (hf_wrong){.rule = rule, .level = level, .since_ms = since_ms};
 }
 
-#define SAY(field, ...) ((void)snprintf(field, sizeof(field), __VA_ARGS__))
+#define SAY(field, ...)                                                                  \
+    ((field)[0] = '\0', hf_words_add(field, sizeof(field), __VA_ARGS__))
 
 static void add_why(hf_wrong *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void add_why(hf_wrong *w, const char *format, ...)
 {
-    size_t len = strlen(w->why);
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(w->why + len, sizeof w->why - len, format, args);
+    hf_words_add_args(w->why, sizeof w->why, format, args);
     va_end(args);
 }
 
@@ -114,27 +115,26 @@ static void end_why(hf_wrong *w)
 static void add_reason(hf_wrong *w, const hf_facts *f, const hf_facts_why *of)
 {
     char text[HF_REASON_TEXT_SIZE], remedy[HF_REASON_COMMAND_SIZE];
-    char with_queue[HF_ID_SIZE + 8];
     hf_reason reasons[HF_REASONS];
     if (of == NULL)
         return;
     hf_job_why why = of->why;
     why.job = (hf_job_info *)(uintptr_t)&of->job; /* which is only read */
     (void)hf_why_reasons(&why, f->poison, reasons);
-    SAY(with_queue, " -q %s", of->job.queue);
-    const hf_reason_facts facts = hf_reason_facts_of(&why, &of->read, with_queue);
-    (void)hf_reason_text(&facts, reasons[0], text);
+    const hf_reason reason = reasons[0];
+    const hf_reason_facts facts = hf_reason_facts_of(&why, &of->read, of->job.queue);
+    (void)hf_reason_text(&facts, reason, text);
     char *more = strchr(text, '\n');
     if (more != NULL)
         *more++ = '\0';
-    add_why(w, "Job %s (%s): %s%s%s.", of->job.id, hf_reason_word(reasons[0]), text,
+    add_why(w, "Job %s (%s): %s%s%s.", of->job.id, hf_reason_word(reason), text,
             more != NULL ? "; " : "", more != NULL ? more : "");
-    if (reasons[0] == HF_REASON_MAX_RUNNING && why.slots > why.busy)
+    if (reason == HF_REASON_MAX_RUNNING && why.slots > why.busy)
         add_why(w, " Its workers have %" PRId64 " free slots.", why.slots - why.busy);
-    if (hf_reason_remedy(&facts, reasons[0], remedy)[0] != '\0')
-        SAY(w->command, "%s", remedy);
-    else if (reasons[0] != HF_REASON_NO_WORKER)
-        SAY(w->command, "holdfast job why %s%s", of->job.id, with_queue);
+    if (hf_reason_remedy(&facts, reason, remedy)[0] != '\0')
+        memcpy(w->command, remedy, sizeof remedy);
+    else if (reason != HF_REASON_NO_WORKER)
+        (void)hf_offer(w->command, "job why", of->job.id, of->job.queue, "");
 }
 
 /* ---- Redis ---- */
@@ -389,7 +389,7 @@ static bool judge_no_handler(hf_wrongs *out, const hf_facts *f, const hf_facts_q
     SAY(w.what, "No live worker of queue %s has a handler for type %s.", q->stats.queue,
         of->job.type);
     add_reason(&w, f, of);
-    SAY(w.command, "holdfast job show %s -q %s", of->job.id, q->stats.queue);
+    (void)hf_offer(w.command, "job show", of->job.id, q->stats.queue, "");
     set_page(&w, q);
     add(out, &w);
     return true;
@@ -412,7 +412,7 @@ static void add_poison(hf_wrong *w, const hf_facts_deaths *d)
 
 static void judge_deaths(hf_wrongs *out, const hf_facts_queue *q)
 {
-    char jobs[HF_WORDS_SIZE];
+    char jobs[HF_WORDS_SIZE], of_type[HF_ID_SIZE + 32];
     const hf_queue_stats *s = &q->stats;
     const hf_facts_deaths *d = &q->deaths;
     const bool many = s->died_hour >= DEATHS;
@@ -435,12 +435,13 @@ static void judge_deaths(hf_wrongs *out, const hf_facts_queue *q)
             hf_words_count((int64_t)d->poison, "job", "jobs", jobs),
             one_type ? " of type " : "", one_type ? d->poison_type : "", s->queue);
     }
-    SAY(w.command, "holdfast dead list -q %s --since 1h", s->queue);
+    (void)hf_offer(w.command, "dead list", "", s->queue, " --since 1h");
     if (d->poison > 0)
         add_poison(&w, d);
-    if (!many && d->poison_alike == d->poison)
-        SAY(w.command, "holdfast dead list -q %s --type %s --since 1h", s->queue,
-            d->poison_type);
+    if (!many && d->poison_alike == d->poison) {
+        (void)snprintf(of_type, sizeof of_type, " --type %s --since 1h", d->poison_type);
+        (void)hf_offer(w.command, "dead list", "", s->queue, of_type);
+    }
     SAY(w.page, "dead");
     add(out, &w);
 }
@@ -456,7 +457,7 @@ static void judge_failing(hf_wrongs *out, const hf_facts_queue *q)
         p->failed * 100 / p->attempts, q->stats.queue);
     SAY(w.why, "%" PRId64 " of %" PRId64 " failed; their jobs wait for the next attempt.",
         p->failed, p->attempts);
-    SAY(w.command, "holdfast job list -q %s --state retry", q->stats.queue);
+    (void)hf_offer(w.command, "job list", "", q->stats.queue, " --state retry");
     set_page(&w, q);
     add(out, &w);
 }
@@ -470,7 +471,7 @@ static void judge_grows(hf_wrongs *out, const hf_facts *f, const hf_facts_queue 
     SAY(w.what, "Queue %s grows by %" PRId64 " a minute; the oldest job waits for %s.",
         s->queue, q->past.rise_per_min,
         hf_words_span(f->now_ms - s->oldest_ready_ms, span));
-    SAY(w.command, "holdfast queue show %s", s->queue);
+    (void)hf_offer(w.command, "queue show", s->queue, NULL, "");
     add_reason(&w, f, q->oldest);
     if (q->past.done_per_min > 0)
         add_why(&w, " Without new jobs the backlog ends in %s.",
@@ -497,7 +498,7 @@ static void judge_late(hf_wrongs *out, const hf_facts *f, const hf_facts_queue *
     SAY(w.what, "The oldest job of queue %s waits for %s; %s.", s->queue,
         hf_words_span(waits_ms, span),
         hf_words_count(s->ready, "job is ready", "jobs are ready", jobs));
-    SAY(w.command, "holdfast queue show %s", s->queue);
+    (void)hf_offer(w.command, "queue show", s->queue, NULL, "");
     add_reason(&w, f, q->oldest);
     set_page(&w, q);
     add(out, &w);
@@ -523,7 +524,7 @@ static void judge_crashes(hf_wrongs *out, const hf_facts *f, const hf_facts_queu
             hf_words_count(p->lost, "verdict", "verdicts", n), q->stats.queue);
         SAY(w.why, "The lease was over by then: a worker was stopped, or could not reach "
                    "Redis. These jobs run again.");
-        SAY(w.command, "holdfast queue show %s", q->stats.queue);
+        (void)hf_offer(w.command, "queue show", q->stats.queue, NULL, "");
         set_page(&w, q);
         add(out, &w);
     }
@@ -542,7 +543,7 @@ static void judge_paused(hf_wrongs *out, const hf_facts *f, const hf_facts_queue
             hf_words_span(f->now_ms - s->paused_ms, span), jobs);
     else /* an older version has not noted since when */
         SAY(w.what, "Queue %s is paused; %s.", s->queue, jobs);
-    SAY(w.command, "holdfast queue resume %s", s->queue);
+    (void)hf_offer(w.command, "queue resume", s->queue, NULL, "");
     set_page(&w, q);
     add(out, &w);
 }
@@ -557,7 +558,7 @@ static void judge_doctor(hf_wrongs *out, const hf_facts_queue *q)
         hf_words_count((int64_t)q->findings, "fault", "faults", n));
     SAY(w.why, "%s", q->finding);
     end_why(&w);
-    SAY(w.command, "holdfast doctor -q %s", q->stats.queue);
+    (void)hf_offer(w.command, "doctor", "", q->stats.queue, "");
     SAY(w.page, "redis");
     add(out, &w);
 }
@@ -606,7 +607,7 @@ static void judge_schedule(hf_wrongs *out, const hf_facts *f, const hf_facts_sch
         else
             SAY(w.why, "They were missed: no worker took them in time.");
     }
-    SAY(w.command, "holdfast cron show %s -q %s", s->id, s->queue);
+    (void)hf_offer(w.command, "cron show", s->id, s->queue, "");
     SAY(w.page, "schedules");
     add(out, &w);
 }
@@ -656,7 +657,7 @@ static void judge_zones(hf_wrongs *out, const hf_facts *f)
     add_why(&w,
             "A schedule's hours are those of its zone: give it another one if that is "
             "not meant.");
-    SAY(w.command, "holdfast cron show %s -q %s", first->id, first->queue);
+    (void)hf_offer(w.command, "cron show", first->id, first->queue, "");
     SAY(w.page, "schedules");
     add(out, &w);
 }
@@ -669,7 +670,7 @@ static void say_over(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
         hf_words_span(f->now_ms - l->ends_ms, span));
     add_why(w, "%s has not renewed it, and no other client has proved that it is over.",
             who[0] != '\0' ? who : "Another client");
-    SAY(w->command, "holdfast lock show %s", l->name);
+    (void)hf_offer(w->command, "lock show", l->name, NULL, "");
 }
 
 /* To ask the holder takes nothing from it. */
@@ -686,8 +687,10 @@ static void say_waits(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
     if (l->holders > 1)
         add_why(w, ", with %s",
                 hf_words_count((int64_t)l->holders - 1, "other hold", "other holds", n));
-    add_why(w, ": the command asks for it, and takes nothing away.");
-    SAY(w->command, "holdfast lock revoke %s", l->name);
+    (void)hf_offer(w->command, "lock revoke", l->name, NULL, "");
+    add_why(w, "%s.",
+            w->command[0] != '\0' ? ": the command asks for it, and takes nothing away"
+                                  : "");
 }
 
 /* Most waits are short or wanted: a longer one is a note first. */
@@ -707,6 +710,8 @@ static void judge_lock(hf_wrongs *out, const hf_facts *f, const hf_facts_lock *l
         say_over(&w, f, l);
     else
         say_waits(&w, f, l);
+    if (w.command[0] == '\0') /* a name with "-" at its beginning */
+        SAY(w.command, "holdfast lock list");
     if (l->waiting > 0)
         add_why(&w, " %s.",
                 hf_words_count((int64_t)l->waiting, "client waits", "clients wait", n));

@@ -43,8 +43,8 @@ typedef enum hf_wrong_level {
 enum {
     HF_WRONG_MAX = 20,
     HF_WRONG_WHAT = 384,
-    HF_WRONG_WHY = 1024,
-    HF_WRONG_COMMAND = 384,
+    HF_WRONG_WHY = HF_REASON_TEXT_SIZE + 320, /* what stands before and behind a reason */
+    HF_WRONG_COMMAND = HF_OFFER_SIZE,
     HF_WRONG_PAGE = 160,
     HF_VERDICT_SIZE = 64
 };

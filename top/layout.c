@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "seen/offer.h"
 #include "top/format.h"
 #include "top/keys.h"
 #include "top/layout_table.h"
@@ -180,11 +181,10 @@ static void draw_command(hf_screen *screen, unsigned row, const hf_model *model,
     size_t at;
     const hf_subject *s = &view->subject;
     if (view->over == HF_OVER_LOG)
-        (void)snprintf(command, sizeof command, "holdfast job logs %s -q %s%s", s->id,
-                       s->queue, view->follow ? " --follow" : "");
+        (void)hf_offer(command, "job logs", s->id, s->queue,
+                       view->follow ? " --follow" : "");
     else if (view->over == HF_OVER_WHY && s->page == HF_PAGE_RUNNING)
-        (void)snprintf(command, sizeof command, "holdfast job why %s -q %s", s->id,
-                       s->queue);
+        (void)hf_offer(command, "job why", s->id, s->queue, "");
     else if (hf_view_row(view, &at))
         hf_top_page_of(view->page)->command(model, at, command);
     if (command[0] == '\0')

@@ -3,10 +3,11 @@
 #ifndef HF_TOP_PAGES_H
 #define HF_TOP_PAGES_H
 
+#include "seen/offer.h"
 #include "top/model.h"
 #include "top/shown.h"
 
-enum { HF_ROW_KEY = 320, HF_ROW_COMMAND = 384 };
+enum { HF_ROW_KEY = 320, HF_ROW_COMMAND = HF_OFFER_SIZE };
 
 typedef struct hf_top_column {
     const char *title;

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "seen/holder.h"
+#include "seen/offer.h"
 #include "top/format.h"
 #include "top/pages.h"
 
@@ -147,8 +148,7 @@ static void words_of_job(const hf_model *model, size_t row, char out[HF_SHOWN_SI
 static void command_of_job(const hf_model *model, size_t row, char out[HF_ROW_COMMAND])
 {
     const hf_top_job *job = job_at(model, row);
-    (void)snprintf(out, HF_ROW_COMMAND, "holdfast job show %s -q %s", job->id,
-                   job->queue);
+    (void)hf_offer(out, "job show", job->id, job->queue, "");
 }
 
 static const hf_top_column job_columns[] = {
@@ -277,11 +277,11 @@ static void words_of_group(const hf_model *model, size_t row, char out[HF_SHOWN_
 static void command_of_group(const hf_model *model, size_t row, char out[HF_ROW_COMMAND])
 {
     const hf_top_group *g = group_at(model, row);
-    if (g->queue[0] == '\0')
-        (void)snprintf(out, HF_ROW_COMMAND, "holdfast dead list");
-    else
-        (void)snprintf(out, HF_ROW_COMMAND, "holdfast dead list -q %s --type %s",
-                       g->queue, g->type);
+    const bool one = g->queue[0] != '\0';
+    char of_type[HF_ID_SIZE + 16] = "";
+    if (one && g->type[0] != '\0')
+        (void)snprintf(of_type, sizeof of_type, " --type %s", g->type);
+    (void)hf_offer(out, "dead list", "", one ? g->queue : NULL, of_type);
 }
 
 static const hf_top_column group_columns[] = {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "seen/offer.h"
 #include "top/format.h"
 #include "top/pages.h"
 
@@ -154,8 +155,7 @@ static void words_of_queue(const hf_model *model, size_t row, char out[HF_SHOWN_
 
 static void command_of_queue(const hf_model *model, size_t row, char out[HF_ROW_COMMAND])
 {
-    (void)snprintf(out, HF_ROW_COMMAND, "holdfast queue show %s",
-                   queue_at(model, row)->stats.queue);
+    (void)hf_offer(out, "queue show", queue_at(model, row)->stats.queue, NULL, "");
 }
 
 static const hf_top_column queue_columns[] = {
@@ -270,11 +270,10 @@ static void words_of_type(const hf_model *model, size_t row, char out[HF_SHOWN_S
 static void command_of_type(const hf_model *model, size_t row, char out[HF_ROW_COMMAND])
 {
     const hf_top_type *t = type_at(model, row);
-    if (strcmp(t->type, "*") == 0)
-        (void)snprintf(out, HF_ROW_COMMAND, "holdfast stats -q %s", t->queue);
-    else
-        (void)snprintf(out, HF_ROW_COMMAND, "holdfast stats -q %s --type %s", t->queue,
-                       t->type);
+    char of_type[HF_ID_SIZE + 16] = "";
+    if (strcmp(t->type, "*") != 0)
+        (void)snprintf(of_type, sizeof of_type, " --type %s", t->type);
+    (void)hf_offer(out, "stats", "", t->queue, of_type);
 }
 
 static const hf_top_column type_columns[] = {

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "seen/holder.h"
+#include "seen/offer.h"
 #include "top/format.h"
 #include "top/pages.h"
 
@@ -262,8 +263,7 @@ static void words_of_lock(const hf_model *model, size_t row, char out[HF_SHOWN_S
 
 static void command_of_lock(const hf_model *model, size_t row, char out[HF_ROW_COMMAND])
 {
-    (void)snprintf(out, HF_ROW_COMMAND, "holdfast lock show %s",
-                   lock_at(model, row)->name);
+    (void)hf_offer(out, "lock show", lock_at(model, row)->name, NULL, "");
 }
 
 static const hf_top_column lock_columns[] = {

@@ -61,13 +61,12 @@ static void add_fault(hf_top_reader *reader, hf_buf *out, hf_err err)
 
 static void add_reasons(hf_top_reader *reader, hf_buf *out, const hf_job_why *why)
 {
-    char text[HF_REASON_TEXT_SIZE], with_queue[HF_ID_SIZE + 8];
+    char text[HF_REASON_TEXT_SIZE];
     hf_reason reasons[HF_REASONS];
     hf_reason_read read;
     const size_t n = hf_why_reasons(why, reader->poison, reasons);
     hf_reason_read_for(reader->admin, why, reasons, n, &read);
-    (void)snprintf(with_queue, sizeof with_queue, " -q %s", why->job->queue);
-    const hf_reason_facts facts = hf_reason_facts_of(why, &read, with_queue);
+    const hf_reason_facts facts = hf_reason_facts_of(why, &read, why->job->queue);
     hf_buf_printf(out, "#why: job %s\n", why->job->id);
     for (size_t i = 0; i < n; i++) {
         (void)hf_reason_text(&facts, reasons[i], text);

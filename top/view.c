@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/base.h"
+#include "seen/offer.h"
 
 /* What a row is sorted by. */
 typedef struct place {
@@ -220,23 +221,24 @@ void hf_change_question(const hf_change *change, char out[HF_LINE_SIZE])
 
 void hf_change_command(const hf_change *change, char out[HF_LINE_SIZE])
 {
+    char of_type[HF_ID_SIZE + 16];
     const char *queue = change->queue, *id = change->id;
     switch (change->kind) {
     case HF_CHANGE_PAUSE:
-        (void)snprintf(out, HF_LINE_SIZE, "holdfast queue pause %s", queue);
+        (void)hf_offer(out, "queue pause", queue, NULL, "");
         break;
     case HF_CHANGE_RESUME:
-        (void)snprintf(out, HF_LINE_SIZE, "holdfast queue resume %s", queue);
+        (void)hf_offer(out, "queue resume", queue, NULL, "");
         break;
     case HF_CHANGE_CANCEL:
-        (void)snprintf(out, HF_LINE_SIZE, "holdfast job cancel %s -q %s", id, queue);
+        (void)hf_offer(out, "job cancel", id, queue, "");
         break;
     case HF_CHANGE_RETRY:
-        (void)snprintf(out, HF_LINE_SIZE, "holdfast job retry %s -q %s", id, queue);
+        (void)hf_offer(out, "job retry", id, queue, "");
         break;
     case HF_CHANGE_RETRY_TYPE:
-        (void)snprintf(out, HF_LINE_SIZE, "holdfast dead retry -q %s --type %s", queue,
-                       id);
+        (void)snprintf(of_type, sizeof of_type, " --type %s", id);
+        (void)hf_offer(out, "dead retry", "", queue, of_type);
         break;
     case HF_CHANGE_NONE:
     default:

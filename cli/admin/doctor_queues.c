@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "cli/admin/doctor.h"
 #include "cli/stop.h"
+#include "seen/offer.h"
 
 enum { SCHEDULES = 1000 }; /* of a queue: this many are looked at */
 
@@ -54,12 +55,12 @@ static const char *plural(int64_t n, const char *one, const char *many)
 
 static void look_at_service(hf_doctor *d, const hf_queue_stats *s)
 {
-    char text[HF_DOCTOR_TEXT];
+    char text[HF_DOCTOR_TEXT], command[HF_OFFER_SIZE];
     int64_t waiting = s->ready + s->delayed;
     if (s->paused && waiting > 0) {
-        hf_doctor_note(
-            d, "%s is paused, and %" PRId64 " %s in it (holdfast queue resume %s)",
-            s->queue, waiting, plural(waiting, "job waits", "jobs wait"), s->queue);
+        hf_doctor_note(d, "%s is paused, and %" PRId64 " %s in it (%s)", s->queue,
+                       waiting, plural(waiting, "job waits", "jobs wait"),
+                       hf_offer(command, "queue resume", s->queue, NULL, ""));
     } else if (s->workers == 0 && s->ready + s->running > 0) {
         snprintf(text, sizeof text,
                  "no live worker serves it, and %" PRId64 " %s due, %" PRId64

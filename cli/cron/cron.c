@@ -16,6 +16,7 @@
 #include "cli/common/priority.h"
 #include "cli/cron/cron.h"
 #include "cli/out.h"
+#include "seen/offer.h"
 #include "seen/zones.h"
 
 enum { PAGE = 50, LATE_MS = 2000 /* a worker takes a tick at once */ };
@@ -123,7 +124,7 @@ static void print_options(const hf_schedule_info *s)
 static void print_whole(const hf_schedule_info *s)
 {
     char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_MOMENT_SIZE], last[HF_MOMENT_SIZE];
-    char catch_up[HF_DURATION_SIZE], jitter[HF_DURATION_SIZE];
+    char catch_up[HF_DURATION_SIZE], jitter[HF_DURATION_SIZE], command[HF_OFFER_SIZE];
     when_text(s, when, sizeof when);
     hf_format_moment(s->next_ms, s->now_ms, next);
     hf_format_moment(s->last_ms, s->now_ms, last);
@@ -136,8 +137,8 @@ static void print_whole(const hf_schedule_info *s)
     hf_out_plain(stdout, when);
     printf("\nnext      %s", s->held ? held_text : next);
     if (s->next_ms != 0 && s->now_ms - s->next_ms > LATE_MS)
-        printf(": 'holdfast queue show %s' tells whether it is paused or has no workers",
-               s->queue);
+        printf(": '%s' tells whether it is paused or has no workers",
+               hf_offer(command, "queue show", s->queue, NULL, ""));
     printf("\nlast      %s%s", last, s->job[0] != '\0' ? ", job " : "");
     hf_out_plain(stdout, s->job);
     printf("\nmissed    %s", missed_names[s->missed]);

@@ -25,6 +25,7 @@
 #include "cli/out.h"
 #include "cli/stop.h"
 #include "cli/waiting.h"
+#include "seen/offer.h"
 
 enum { KEEP_MS = 600000 }; /* with --result */
 
@@ -218,10 +219,10 @@ static bool is_there(hf_err err)
 static int tell_swallowed(const hf_cli *cli, const hf_job *job,
                           const hf_enqueue_result *result)
 {
-    char hint[2 * HF_ID_SIZE + 128];
+    char command[HF_OFFER_SIZE], hint[HF_OFFER_SIZE + 96];
     bool by_key = result->conflict != HF_CONFLICT_NONE;
-    (void)snprintf(hint, sizeof hint, "'holdfast dead retry %s -q %s' runs that one%s",
-                   result->id, job->queue,
+    (void)snprintf(hint, sizeof hint, "'%s' runs that one%s",
+                   hf_offer(command, "dead retry", result->id, job->queue, ""),
                    by_key ? "" : ", --replace-dead accepts this one instead");
     return hf_cli_say(cli, HF_EXIT_TAKEN, hint, "not accepted: %s is dead, and has %s",
                       result->id, by_key ? "this unique key" : "this id");

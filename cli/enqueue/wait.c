@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/common/result.h"
 #include "cli/out.h"
+#include "seen/offer.h"
 
 /* How it ended, for programs. A job that is done says so by the exit code. */
 static void put_outcome(const hf_cli *cli, const char *queue, const char *id,
@@ -22,9 +23,10 @@ static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
                       const char *id)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
-    char hint[2 * HF_ID_SIZE + 64];
+    char command[HF_OFFER_SIZE], hint[HF_OFFER_SIZE + 32];
     hf_err err = hf_admin_job(admin, queue, id, &info, NULL, cli->detail);
-    snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
+    snprintf(hint, sizeof hint, "'%s' runs it again",
+             hf_offer(command, "job retry", id, queue, ""));
     return hf_cli_say(cli, HF_EXIT_NO, hint, "%s is dead: %s", id,
                       err == HF_OK && info.error[0] != '\0' ? hf_text_gist(info.error)
                                                             : "no error was recorded");

@@ -8,6 +8,7 @@
 #include "cli/jobs/job_find.h"
 #include "cli/jobs/job_out.h"
 #include "seen/holder.h"
+#include "seen/offer.h"
 
 /* The result, where one word says everything. */
 static int tell(const hf_cli *cli, const hf_job_info *job, const char *outcome,
@@ -77,6 +78,7 @@ static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *j
 
 static int cancel(const hf_cli *cli, hf_admin *admin)
 {
+    char command[HF_OFFER_SIZE];
     hf_job_info job = {HF_JOB_INFO_INIT}, holding = {HF_JOB_INFO_INIT};
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
@@ -92,9 +94,9 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
                    : HF_EXIT_OK;
     case HF_DEAD:
         return hf_cli_say(cli, HF_EXIT_NO, "holdfast dead list shows why it died",
-                          "%s is dead, and will not run: 'holdfast job delete %s%s' "
-                          "removes it",
-                          job.id, job.id, hf_job_queue_words(cli).text);
+                          "%s is dead, and will not run: '%s' removes it", job.id,
+                          hf_offer(command, "job delete", job.id,
+                                   hf_argv_text(cli->args, "queue"), ""));
     case HF_GONE:
         return hf_job_gone(cli, &job);
     default:
@@ -106,12 +108,12 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
 
 static int refuse_running(const hf_cli *cli, const hf_job_info *job)
 {
-    char who[HF_HOLDER_TEXT];
+    char who[HF_HOLDER_TEXT], command[HF_OFFER_SIZE];
     hf_holder_text(job->holder, who);
-    return hf_cli_say(cli, HF_EXIT_NO, "holdfast job cancel ID ends it",
-                      "%s runs (%s), and a running job is not removed: 'holdfast job "
-                      "cancel %s%s' ends it",
-                      job->id, who, job->id, hf_job_queue_words(cli).text);
+    return hf_cli_say(
+        cli, HF_EXIT_NO, "holdfast job cancel ID ends it",
+        "%s runs (%s), and a running job is not removed: '%s' ends it", job->id, who,
+        hf_offer(command, "job cancel", job->id, hf_argv_text(cli->args, "queue"), ""));
 }
 
 static int delete (const hf_cli *cli, hf_admin *admin)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "seen/offer.h"
+
 enum { NAMED_MAX = 8, NAMES_SIZE = NAMED_MAX * (HF_ID_SIZE + 8) };
 
 int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *admin))
@@ -22,15 +24,6 @@ int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *ad
     return code;
 }
 
-hf_queue_words hf_job_queue_words(const hf_cli *cli)
-{
-    hf_queue_words words = {""};
-    const char *queue = hf_argv_text(cli->args, "queue");
-    if (queue != NULL)
-        (void)snprintf(words.text, sizeof words.text, " -q %s", queue);
-    return words;
-}
-
 int hf_job_not_found(const hf_cli *cli, const char *queue)
 {
     return hf_cli_say(cli, HF_EXIT_NO, "it is done, was removed, or was never accepted",
@@ -41,10 +34,12 @@ int hf_job_not_found(const hf_cli *cli, const char *queue)
 
 int hf_job_gone(const hf_cli *cli, const hf_job_info *job)
 {
+    char command[HF_OFFER_SIZE];
+    const char *queue = hf_argv_text(cli->args, "queue");
     return job->state == HF_STATE_DONE
                ? hf_cli_say(cli, HF_EXIT_NO, "holdfast job result ID prints its result",
-                            "%s is done: only 'holdfast job delete %s%s' changes it",
-                            job->id, job->id, hf_job_queue_words(cli).text)
+                            "%s is done: only '%s' changes it", job->id,
+                            hf_offer(command, "job delete", job->id, queue, ""))
                : hf_job_not_found(cli, job->queue);
 }
 

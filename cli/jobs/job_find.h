@@ -14,12 +14,6 @@ int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *ad
  * out->queue is its queue; else it has been said. */
 int hf_job_find(const hf_cli *cli, hf_admin *admin, hf_job_info *out);
 
-/* " -q Q" if that was given, else "": for the commands that an answer names. */
-typedef struct hf_queue_words {
-    char text[HF_ID_SIZE + 8];
-} hf_queue_words;
-hf_queue_words hf_job_queue_words(const hf_cli *cli);
-
 /* Says that there is no such job (any more), and gives what the command ends with. */
 int hf_job_not_found(const hf_cli *cli, const char *queue);
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/common/priority.h"
 #include "seen/holder.h"
+#include "seen/offer.h"
 
 const char *hf_job_state_name(hf_job_state state)
 {
@@ -190,6 +191,7 @@ static void print_unique(const hf_job_info *job)
 
 static void print_marks(const hf_job_info *job)
 {
+    char command[HF_OFFER_SIZE];
     if (job->has_progress) {
         printf("progress  %" PRIu32 " %%%s", job->progress,
                job->note[0] != '\0' ? ", " : "");
@@ -200,8 +202,8 @@ static void print_marks(const hf_job_info *job)
         printf("saved     a checkpoint of %zu byte%s\n", job->checkpoint_len,
                job->checkpoint_len == 1 ? "" : "s");
     if (job->logs > 0)
-        printf("logs      of %zu run%s: holdfast job logs %s\n", job->logs,
-               job->logs == 1 ? "" : "s", job->id);
+        printf("logs      of %zu run%s: %s\n", job->logs, job->logs == 1 ? "" : "s",
+               hf_offer(command, "job logs", job->id, NULL, ""));
 }
 
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)

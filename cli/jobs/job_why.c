@@ -84,10 +84,10 @@ static void print_line(const hf_reason_facts *facts, hf_reason reason)
 static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *why,
                         const hf_reason *reasons, size_t n)
 {
-    const hf_queue_words words = hf_job_queue_words(cli);
     hf_reason_read read;
     hf_reason_read_for(admin, why, reasons, n, &read);
-    const hf_reason_facts facts = hf_reason_facts_of(why, &read, words.text);
+    const hf_reason_facts facts =
+        hf_reason_facts_of(why, &read, hf_argv_text(cli->args, "queue"));
     for (size_t i = 0; i < n; i++)
         print_line(&facts, reasons[i]);
 }

@@ -180,6 +180,24 @@ static void a_type_without_a_handler_is_unserved_until_one_comes(void **state)
     assert_found("");
 }
 
+static void many_types_end_with_others(void **state)
+{
+    char types[2048] = "\"types\":[\"good\"", name[101];
+    (void)state;
+    for (char c = 'a'; c < 'k'; c++) {
+        const size_t len = strlen(types);
+        memset(name, c, sizeof name - 1);
+        name[sizeof name - 1] = '\0';
+        (void)snprintf(types + len, sizeof types - len, ",\"%s\"", name);
+    }
+    (void)snprintf(types + strlen(types), sizeof types - strlen(types), "]");
+    beat(WEB1, MINUTE_MS, types);
+    hf_try_run("enqueue strange @ --id s", 0);
+    hf_try_run("job why s @", 0);
+    assert_says("which takes good, aaaa");
+    assert_says("dddd, and others: deploy a worker that has one");
+}
+
 static void start_busy(void)
 {
     hf_try_worker("worker @ -c w.yaml");
@@ -707,6 +725,7 @@ int main(void)
         TEST(nothing_is_wrong_while_a_worker_is_replaced),
         TEST(a_queue_without_a_worker_is_unserved_until_one_comes),
         TEST(a_type_without_a_handler_is_unserved_until_one_comes),
+        TEST(many_types_end_with_others),
         TEST(a_late_queue_has_the_reason_of_job_why),
         TEST(a_pause_with_jobs_is_a_note_at_once),
         TEST(deaths_are_grouped_by_their_error),

@@ -66,6 +66,10 @@ table("plain", f.plain, [
   ["<b>&amp;</b>", "<b>&amp;</b>"],
   [5, "5"],
 ]);
+table("named", (name) => `queue show ${f.named(name)}; cron run ${f.named(name, " -q q")}`, [
+  ["mail", "queue show mail; cron run mail -q q"],
+  ["-mail", "queue show -- -mail; cron run -q q -- -mail"],
+]);
 table("word", f.word, [
   ["mail", "mail"],
   ["a b", "'a b'"],

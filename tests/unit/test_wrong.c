@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "seen/words.h"
 #include "seen/wrong.h"
-#include "seen/zones.h"
 #include "tests/support/eventually.h"
 #include "tests/support/markdown.h"
 
@@ -132,7 +130,7 @@ static void worker_silent_and_the_last_one(void)
     queue.stats.oldest_ready_ms = 0;
     queue.stats.running = 2;
 }
-/* Its only other worker is quiet: what runs there goes on. */
+/* Its only other worker is quiet: what runs there may be that one's. */
 static void worker_silent_beside_a_quiet_one(void)
 {
     worker_silent_and_the_last_one();
@@ -386,6 +384,11 @@ static void lock_of_many(void)
     lock_waits_a_while();
     lock.holders = 3;
     lock.held_ms = 0; /* other programs do not tell it */
+}
+static void lock_with_a_dash(void)
+{
+    lock_of_many();
+    SET(lock.name, "-deploy");
 }
 static void lock_waits(void)
 {
@@ -864,6 +867,8 @@ static const struct {
      "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
      "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
      "holdfast worker list"},
+    {lock_with_a_dash, "ci-4 pid 22107 holds it, with 2 other holds. 1 client waits.",
+     "holdfast lock list"},
     {worker_silent_and_the_last_one,
      "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
      "cannot reach Redis. No live worker serves queue mail: what ran there waits "
@@ -913,6 +918,104 @@ static void the_other_whys_name_what_is_known(void **state)
         (void)well(state);
         assert_why(other_whys[i].make, other_whys[i].why, other_whys[i].command);
     }
+}
+
+/* It was retried when it was looked at, and its workers had left. */
+static void retried_without_a_worker(void)
+{
+    no_handler();
+    unhandled.why.workers = 0;
+    unhandled.job.state = HF_STATE_RETRY;
+    unhandled.job.attempts = 1;
+    unhandled.job.due_ms = NOW + MIN;
+}
+
+/* ---- the longest names ---- */
+
+static void fill(char *out, size_t size, char c)
+{
+    memset(out, c, size - 1);
+    out[size - 1] = '\0';
+}
+
+#define FILL(field, c) fill(field, sizeof(field), c)
+
+static void lengthen_why(hf_facts_why *of)
+{
+    FILL(of->job.id, 'j');
+    FILL(of->job.queue, 'q');
+    FILL(of->job.type, 't');
+    FILL(of->job.error, 'e');
+    FILL(of->read.types, 'y');
+    of->why.n_holders = HF_COUNT(of->why.holders);
+    for (size_t i = 0; i < of->why.n_holders; i++)
+        FILL(of->why.holders[i], 'w');
+    of->why.pools_down = of->why.before = INT64_MAX;
+    if (of->read.longest[0] != '\0')
+        FILL(of->read.longest, 'l');
+}
+
+static void lengthen(void)
+{
+    FILL(queue.stats.queue, 'q');
+    lengthen_why(&oldest);
+    lengthen_why(&unhandled);
+    for (size_t i = 0; i < HF_COUNT(workers); i++) {
+        FILL(workers[i].id, 'w');
+        FILL(workers[i].pool, 'p');
+    }
+    FILL(queue.deaths.type, 't');
+    FILL(queue.deaths.poisoned, 'j');
+    FILL(queue.deaths.poison_type, 't');
+    FILL(queue.deaths.killed, 'w');
+    FILL(schedule.id, 's');
+    FILL(schedule.queue, 'q');
+    FILL(schedule.job, 'j');
+    FILL(lock.name, 'n');
+    FILL(lock.holder, 'h');
+    FILL(lock.keeper, 'h');
+    FILL(redis.place, 'r');
+}
+
+static void assert_whole(void (*make)(void))
+{
+    (void)well(NULL);
+    make();
+    lengthen();
+    hf_wrong_judge(&facts, &wrongs);
+    for (size_t i = 0; i < wrongs.n; i++) {
+        const hf_wrong *w = &wrongs.at[i];
+        assert_true(w->what[strlen(w->what) - 1] == '.');
+        assert_true(w->why[0] == '\0' || w->why[strlen(w->why) - 1] == '.');
+        assert_null(strstr(w->what, "..."));
+        assert_null(strstr(w->why, "..."));
+        assert_true(strncmp(w->command, "holdfast ", 9) == 0 ||
+                    strncmp(w->command, "redis-cli ", 10) == 0);
+        assert_true(strlen(w->command) + 1 < sizeof w->command);
+        assert_true(strlen(w->page) + 1 < sizeof w->page);
+    }
+}
+
+static void late_without_a_handler(void)
+{
+    late();
+    no_handler();
+    queue.oldest = &oldest;
+    oldest.why.workers_for_type = 0;
+}
+
+static void texts_are_whole_with_the_longest_names(void **state)
+{
+    static void (*const others[])(void) = {
+        limit,           nothing_served,           no_slot_is_free,       rate,
+        limit_of_shards, retried_without_a_worker, late_without_a_handler};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(table); i++)
+        assert_whole(table[i].make);
+    for (size_t i = 0; i < HF_COUNT(other_whys); i++)
+        assert_whole(other_whys[i].make);
+    for (size_t i = 0; i < HF_COUNT(others); i++)
+        assert_whole(others[i]);
 }
 
 /* ---- the list ---- */
@@ -991,27 +1094,6 @@ static void the_verdict_counts_things_or_else_notes_and_no_hints(void **state)
     assert_verdict("bad", "2 things are wrong");
 }
 
-static void the_zone_of_a_host_is_a_name_or_unknown(void **state)
-{
-    static const char *const rows[][2] = {
-        {"Europe/Berlin", "Europe/Berlin"},
-        {":Europe/Berlin", "Europe/Berlin"},
-        {"/usr/share/zoneinfo/America/New_York", "America/New_York"},
-        {"UTC", "UTC"},
-        {"Etc/UTC", "UTC"},
-        {"CET-1CEST,M3.5.0,M10.5.0/3", ""},
-        {":/etc/localtime", ""},
-    };
-    char zone[HF_ZONE_SIZE];
-    (void)state;
-    for (size_t i = 0; i < HF_COUNT(rows); i++) {
-        assert_int_equal(setenv("TZ", rows[i][0], 1), 0);
-        hf_zones_host(zone);
-        assert_string_equal(zone, rows[i][1]);
-    }
-    (void)unsetenv("TZ");
-}
-
 static void a_text_of_another_hand_commands_no_terminal(void **state)
 {
     (void)state;
@@ -1020,30 +1102,6 @@ static void a_text_of_another_hand_commands_no_terminal(void **state)
     hf_wrong_judge(&facts, &wrongs);
     assert_null(strchr(wrongs.at[0].why, '\033'));
     assert_null(strchr(wrongs.at[0].why, '\n'));
-}
-
-static void spans_are_words(void **state)
-{
-    static const struct {
-        int64_t ms;
-        const char *text;
-    } rows[] = {
-        {-5, "0 s"},         {999, "0 s"},           {59999, "59 s"},
-        {60000, "1 min"},    {432000, "7 min 12 s"}, {600000, "10 min"},
-        {3599999, "59 min"}, {3600000, "1 h"},       {18180000, "5 h 3 min"},
-        {36000000, "10 h"},  {172799999, "47 h"},    {172800000, "2 days"},
-    };
-    char out[HF_WORDS_SIZE], line[8];
-    (void)state;
-    for (size_t i = 0; i < HF_COUNT(rows); i++)
-        assert_string_equal(hf_words_span(rows[i].ms, out), rows[i].text);
-    assert_string_equal(hf_words_line("abcdefg", line, sizeof line), "abcdefg");
-    assert_string_equal(hf_words_line("abcdefgh", line, sizeof line), "abcd...");
-    assert_string_equal(hf_words_line("abc\xc3\xa4"
-                                      "efgh",
-                                      line, sizeof line),
-                        "abc...");
-    assert_string_equal(hf_words_line("a\nb \n", line, sizeof line), "a b");
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, well)
@@ -1058,12 +1116,11 @@ int main(void)
         TEST(a_busy_queue_names_the_job_that_runs_longest),
         TEST(a_full_redis_says_what_works_and_what_does_not),
         TEST(the_other_whys_name_what_is_known),
+        TEST(texts_are_whole_with_the_longest_names),
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
         TEST(the_verdict_counts_things_or_else_notes_and_no_hints),
-        TEST(the_zone_of_a_host_is_a_name_or_unknown),
         TEST(a_text_of_another_hand_commands_no_terminal),
-        TEST(spans_are_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

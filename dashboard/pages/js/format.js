@@ -88,3 +88,7 @@ export function holderText(id) {
 
 // A word of a command line as a shell needs it.
 export const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replaceAll("'", "'\\''") + "'");
+
+// A name with the options of its command: one that looks like an option stands behind them.
+export const named = (name, options = "") =>
+  name.startsWith("-") ? `${options} -- ${word(name)}`.trimStart() : word(name) + options;

@@ -1,5 +1,5 @@
 // queue.js - a queue: why its jobs wait, its figures, its jobs.
-import { clock, count, exact, percent, several, span, word } from "../format.js";
+import { clock, count, exact, named, percent, several, span, word } from "../format.js";
 import {
   cell,
   command,
@@ -344,7 +344,7 @@ export const queue = {
     const name = at.rest[0] ?? "";
     const q = at.data.queue;
     const cli = [
-      `holdfast queue show ${word(name)}`,
+      `holdfast queue show ${named(name)}`,
       `holdfast job list -q ${word(name)} --state ready`,
       `holdfast stats -q ${word(name)} --since 1h`,
     ];

@@ -1,5 +1,5 @@
 // schedules.js - what comes, what was missed.
-import { clock, exact, hm, inZone, several, span, word } from "../format.js";
+import { clock, exact, hm, inZone, named, several, span, word } from "../format.js";
 import {
   cell,
   choice,
@@ -210,9 +210,9 @@ export const schedules = {
     const list = at.data.schedules;
     // Of the one that is marked, or of any.
     const one = list?.items.find((x) => x.zone_differs) ?? list?.items[0];
-    const named = one && `${word(one.id)} -q ${word(one.queue)}`;
+    const which = one && named(one.id, ` -q ${word(one.queue)}`);
     const cli = ["holdfast cron list", "holdfast cron next '0 4 * * *' --tz Europe/Berlin"];
-    if (named) cli.push(`holdfast cron show ${named}`, `holdfast cron run ${named}`);
+    if (which) cli.push(`holdfast cron show ${which}`, `holdfast cron run ${which}`);
     if (!list) return { title: "Schedules", cli, content: [head("Schedules"), missing(at, "schedules")] };
     if (list.items.length === 0)
       return {
