@@ -56,14 +56,16 @@ static void take_id(const hf_job_info *info, void *arg)
     memcpy(arg, info->id, sizeof info->id);
 }
 
-/* Its oldest ready job, and what keeps it. HF_GONE: it has none, or it went. */
+/* Its oldest ready job, and what keeps it. HF_GONE: it has none, or it went, or another
+ * program has put something there that is no id. */
 static hf_err ask_oldest(hf_reader *r, const char *queue, hf_job_why *why)
 {
     char id[HF_ID_SIZE] = "";
     hf_err err = hf_admin_list(r->admin, queue, HF_STATE_READY, NULL, 1, take_id, id,
                                NULL, r->detail);
     if (err == HF_OK)
-        err = id[0] == '\0' ? HF_GONE : hf_admin_why(r->admin, queue, id, why, r->detail);
+        err =
+            hf_name_ok(id) ? hf_admin_why(r->admin, queue, id, why, r->detail) : HF_GONE;
     return err;
 }
 

@@ -238,7 +238,7 @@ static hf_facts_why *ask_why(gatherer *g, const char *id)
     of->why = (hf_job_why){HF_JOB_WHY_INIT, .job = &of->job};
     hf_err err = hf_admin_why(g->admin, g->queue->stats.queue, id, &of->why, g->detail);
     if (err != HF_OK) {
-        if (err != HF_GONE)
+        if (err != HF_GONE && err != HF_INVALID) /* the id is of another hand */
             note_queue_fault(g, err);
         free(of);
         return NULL;

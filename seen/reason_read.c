@@ -8,8 +8,12 @@
 
 /* ---- the types that live workers take ---- */
 
+/* As `why` counts them: a quiet worker takes nothing. */
 static bool serves(const hf_worker_info *worker, const char *queue)
 {
+    if (worker->silent ||
+        (worker->state[0] != '\0' && strcmp(worker->state, "serving") != 0))
+        return false;
     for (size_t i = 0; i < worker->n_queues; i++)
         if (strcmp(worker->queues[i], queue) == 0)
             return true;
@@ -49,9 +53,7 @@ static void add_type(taken *t, const char *type)
 static void on_worker(const hf_worker_info *worker, void *arg)
 {
     taken *t = arg;
-    if (worker->silent || !serves(worker, t->queue))
-        return;
-    for (size_t i = 0; i < worker->n_types; i++)
+    for (size_t i = 0; serves(worker, t->queue) && i < worker->n_types; i++)
         add_type(t, worker->types[i]);
 }
 

@@ -53,6 +53,11 @@ static bool is_refused(const hf_job_why *why)
     return why->refuses != HF_OK && why->refuses != HF_OOM;
 }
 
+bool hf_why_is_stuck(const hf_job_why *why)
+{
+    return why->workers_for_type == 0 || why->paused || is_refused(why);
+}
+
 /* Neither a limit nor a rate keeps a takeover. */
 static void add_running(list *l, const hf_job_why *why)
 {
@@ -214,6 +219,13 @@ static void say_running(const telling *t)
     }
 }
 
+/* Whether it would start at once if it were due. */
+static bool has_room(const hf_job_why *why)
+{
+    return why->busy < why->slots && why->next_token_ms <= why->now_ms &&
+           (why->max_running == 0 || why->running < why->max_running);
+}
+
 static void say_waiting(const telling *t)
 {
     const bool failed = t->reason == HF_REASON_RETRY;
@@ -226,8 +238,9 @@ static void say_waiting(const telling *t)
     else if (job->error[0] != '\0')
         say(t, "it was put back (%s); ", one_line(job->error, error));
     say(t, "%s due at %s", failed ? "the next is" : "it is", due);
-    if (t->why->workers == 0 || t->why->workers_for_type > 0) /* else it cannot run */
-        offer_job(t, ": ", "job retry", job->id, " runs it now");
+    if (!hf_why_is_stuck(t->why))
+        offer_job(t, ": ", "job retry", job->id,
+                  has_room(t->why) ? " runs it now" : " makes it due now");
 }
 
 static void say_parked(const telling *t)
@@ -254,7 +267,9 @@ static void say_dead(const telling *t)
     char died[HF_MOMENT_SIZE], error[ERROR_SIZE];
     const hf_job_info *job = t->why->job;
     say(t, "it died at %s: %s", when(t, job->due_ms, died), one_line(job->error, error));
-    offer_job(t, "; ", "job retry", job->id, " runs it again");
+    offer_job(t, "; ", "job retry", job->id,
+              hf_why_is_stuck(t->why) ? " lets it wait for a worker again"
+                                      : " runs it again");
 }
 
 bool hf_reason_is_limit(hf_reason reason)
@@ -382,13 +397,17 @@ static void say_done(const telling *t)
 
 static void say_cancelling(const telling *t)
 {
-    say(t, "it was asked to end: its holder learns of it when it next renews the lease");
+    say(t, "it was asked to end: %s",
+        hf_why_lease_is_over(t->why)
+            ? "its lease is over, and the worker that takes it over removes it"
+            : "its holder learns of it when it next renews the lease");
 }
 
 static void say_paused(const telling *t)
 {
     say(t, "queue '%s' is paused", t->why->job->queue);
-    offer_queue(t, "queue resume", "", " starts its jobs again");
+    offer_queue(t, "queue resume", "",
+                t->why->workers > 0 ? " starts its jobs again" : " ends the pause");
 }
 
 static void say_refused(const telling *t)

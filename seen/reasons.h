@@ -47,6 +47,9 @@ const char *hf_reason_word(hf_reason reason);
 /* A running job whose lease is over. */
 bool hf_why_lease_is_over(const hf_job_why *why);
 
+/* Whether no worker can start it now, due or not. */
+bool hf_why_is_stuck(const hf_job_why *why);
+
 /* Fills `out`, the weightiest first, and answers how many there are: at least one.
  * `poison`: after this many holders that died with it a job is dead. */
 size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_REASONS]);

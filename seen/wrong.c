@@ -112,6 +112,15 @@ static void end_why(hf_wrong *w)
 
 /* ---- why a job waits: the reason of `job why` and its sentence ---- */
 
+/* A worker has to start before anything else helps. */
+static hf_reason told_first(const hf_reason *reasons, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (reasons[i] == HF_REASON_NO_WORKER)
+            return reasons[i];
+    return reasons[0];
+}
+
 static void add_reason(hf_wrong *w, const hf_facts *f, const hf_facts_why *of)
 {
     char text[HF_REASON_TEXT_SIZE], remedy[HF_REASON_COMMAND_SIZE];
@@ -120,8 +129,8 @@ static void add_reason(hf_wrong *w, const hf_facts *f, const hf_facts_why *of)
         return;
     hf_job_why why = of->why;
     why.job = (hf_job_info *)(uintptr_t)&of->job; /* which is only read */
-    (void)hf_why_reasons(&why, f->poison, reasons);
-    const hf_reason reason = reasons[0];
+    const hf_reason reason =
+        told_first(reasons, hf_why_reasons(&why, f->poison, reasons));
     const hf_reason_facts facts = hf_reason_facts_of(&why, &of->read, of->job.queue);
     (void)hf_reason_text(&facts, reason, text);
     char *more = strchr(text, '\n');
@@ -194,10 +203,10 @@ static void judge_redis(hf_wrongs *out, const hf_facts *f, const hf_facts_redis 
     }
     if (policy[0] != '\0' && strcmp(policy, "noeviction") != 0) {
         begin_redis(&w, r, "may evict keys");
-        add_why(&w,
-                "Its maxmemory-policy is %s. Locks have an end, and are evicted "
-                "first: a job would run twice.",
-                policy);
+        add_why(&w, "Its maxmemory-policy is %s. It may evict %s.", policy,
+                strncmp(policy, "allkeys", 7) == 0
+                    ? "any key: jobs would be lost, or run twice"
+                    : "locks, as they have an end: a job would run twice");
         SAY(w.command, "redis-cli config set maxmemory-policy noeviction");
         add(out, &w);
     }
@@ -249,20 +258,24 @@ static void judge_disk(hf_wrongs *out, const hf_facts_redis *r)
 
 /* ---- workers ---- */
 
-/* A queue with running jobs that no live worker could take over; NULL: there is none. */
-static const char *left_alone(const hf_facts *f)
+/* A queue with running jobs that no live worker could take over; NULL: there is none.
+ * *waits: one where none takes jobs now. */
+static const char *left_alone(const hf_facts *f, bool *waits)
 {
+    *waits = false;
     for (size_t i = 0; i < f->n_queues; i++) {
         const hf_facts_queue *q = &f->queues[i];
         if (q->stats.running > 0 && q->alive == 0)
             return q->stats.queue;
+        *waits = *waits || (q->stats.running > 0 && (q->serving == 0 || q->stats.paused));
     }
     return NULL;
 }
 
 static void judge_silent(hf_wrongs *out, const hf_facts *f, const hf_facts_worker *v)
 {
-    const char *queue = left_alone(f);
+    bool waits;
+    const char *queue = left_alone(f, &waits);
     char who[HF_HOLDER_TEXT], span[HF_WORDS_SIZE];
     const int64_t silent_ms = f->now_ms - v->heard_ms;
     if (!v->silent || silent_ms < SILENT_MS || v->of_poison)
@@ -275,7 +288,8 @@ static void judge_silent(hf_wrongs *out, const hf_facts *f, const hf_facts_worke
     SAY(w.why, "It sends no heartbeat, and did not sign off: it was killed, has crashed, "
                "or cannot reach Redis. ");
     if (queue == NULL)
-        add_why(&w, "Its jobs run elsewhere once their leases are over.");
+        add_why(&w, "Its jobs run elsewhere once their leases are over%s.",
+                waits ? " and a live worker takes jobs of their queue" : "");
     else
         add_why(&w,
                 "No live worker serves queue %s: what ran there waits until one starts.",
@@ -455,7 +469,10 @@ static void judge_failing(hf_wrongs *out, const hf_facts_queue *q)
     hf_wrong w = begin(HF_WRONG_FAILING, HF_LEVEL_BAD, 0);
     SAY(w.what, "%" PRId64 " %% of the attempts of queue %s failed in the last 5 min.",
         p->failed * 100 / p->attempts, q->stats.queue);
-    SAY(w.why, "%" PRId64 " of %" PRId64 " failed; their jobs wait for the next attempt.",
+    SAY(w.why,
+        "%" PRId64 " of %" PRId64
+        " failed. A job that failed waits for its next attempt, "
+        "and is dead after its last one.",
         p->failed, p->attempts);
     (void)hf_offer(w.command, "job list", "", q->stats.queue, " --state retry");
     set_page(&w, q);
@@ -581,9 +598,8 @@ static void judge_queue(hf_wrongs *out, const hf_facts *f, const hf_facts_queue 
 static void judge_schedule(hf_wrongs *out, const hf_facts *f, const hf_facts_schedule *s)
 {
     char span[HF_WORDS_SIZE];
-    const bool late =
-        s->next_ms != 0 && !s->queue_paused && f->now_ms - s->next_ms >= TICK_LATE_MS;
-    if (s->paused || (!late && s->passed < PASSED))
+    const bool late = s->next_ms != 0 && f->now_ms - s->next_ms >= TICK_LATE_MS;
+    if (s->paused || s->queue_paused || (!late && s->passed < PASSED))
         return;
     hf_wrong w = begin(HF_WRONG_SCHEDULE, HF_LEVEL_WARN, late ? s->next_ms : s->last_ms);
     if (late) {

@@ -80,16 +80,22 @@ static void put_ready(const char *id, const char *type, long long ago_ms)
 }
 
 /* A heartbeat that holds for so long from now; ended long ago: a silent worker. */
-static void beat(const char *id, long long holds_ms, const char *rest)
+static void beat_as(const char *state, const char *id, long long holds_ms,
+                    const char *rest)
 {
     (void)hf_fixture_command(&fixture->redis, "ZADD hf:{/}:workers %lld %s",
                              now() + holds_ms, id);
     if (holds_ms > 0)
         (void)hf_fixture_command(&fixture->redis,
                                  "SET hf:{/}:worker:%s "
-                                 "{\"state\":\"serving\",\"queues\":[\"default\"],%s} PX "
+                                 "{\"state\":\"%s\",\"queues\":[\"default\"],%s} PX "
                                  "%lld",
-                                 id, rest, holds_ms);
+                                 id, state, rest, holds_ms);
+}
+
+static void beat(const char *id, long long holds_ms, const char *rest)
+{
+    beat_as("serving", id, holds_ms, rest);
 }
 
 static void leave(const char *id)
@@ -149,10 +155,12 @@ static void a_queue_without_a_worker_is_unserved_until_one_comes(void **state)
     EVENTUALLY(SOON_MS, finds(""));
 }
 
+/* A quiet worker takes nothing, whatever it has a handler for. */
 static void a_type_without_a_handler_is_unserved_until_one_comes(void **state)
 {
     (void)state;
     beat(WEB1, MINUTE_MS, "\"types\":[\"good\",\"long\"]");
+    beat_as("quiet", WEB3, MINUTE_MS, "\"types\":[\"strange\"]");
     hf_try_run("enqueue strange @ --id s --in 1h", 0);
     (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs s %s",
                              "{\"type\":\"strange\",\"refused\":1000}\n");
@@ -196,6 +204,21 @@ static void many_types_end_with_others(void **state)
     hf_try_run("job why s @", 0);
     assert_says("which takes good, aaaa");
     assert_says("dddd, and others: deploy a worker that has one");
+}
+
+/* Another program may have written any id. */
+static void an_id_that_is_none_is_no_fault_of_redis(void **state)
+{
+    (void)state;
+    put_ready("a", "good", 30000);
+    (void)hf_fixture_command(&fixture->redis, "HSET hf:{default}:jobs %s %s", "a;b",
+                             "{\"type\":\"good\"}\n");
+    (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:schedule %lld %s",
+                             now() - MINUTE_MS, "a;b");
+    assert_non_null(strstr(found(), "unserved bad;"));
+    assert_null(strstr(found(), "redis"));
+    (void)hf_fixture_command(&fixture->redis, "ZREM hf:{default}:schedule %s", "a;b");
+    (void)hf_fixture_command(&fixture->redis, "HDEL hf:{default}:jobs %s", "a;b");
 }
 
 static void start_busy(void)
@@ -726,6 +749,7 @@ int main(void)
         TEST(a_queue_without_a_worker_is_unserved_until_one_comes),
         TEST(a_type_without_a_handler_is_unserved_until_one_comes),
         TEST(many_types_end_with_others),
+        TEST(an_id_that_is_none_is_no_fault_of_redis),
         TEST(a_late_queue_has_the_reason_of_job_why),
         TEST(a_pause_with_jobs_is_a_note_at_once),
         TEST(deaths_are_grouped_by_their_error),

@@ -99,6 +99,54 @@ static void a_command_without_room_is_none(void **state)
 
 /* ---- sentences ---- */
 
+static void a_job_is_retried_where_a_worker_can_run_it(void **state)
+{
+    (void)state;
+    job.due_ms = NOW_MS + 1000;
+    assert_true(says(HF_REASON_DELAYED, ": 'holdfast job retry j' runs it now"));
+    why.busy = why.slots;
+    assert_true(says(HF_REASON_DELAYED, ": 'holdfast job retry j' makes it due now"));
+    why.busy = 0;
+    why.max_running = why.running = 1;
+    assert_true(says(HF_REASON_DELAYED, " makes it due now"));
+    why.running = 0;
+    why.next_token_ms = NOW_MS + 1;
+    assert_true(says(HF_REASON_RETRY, " makes it due now"));
+    why.paused = true;
+    assert_false(says(HF_REASON_DELAYED, "retry"));
+    why.paused = false;
+    why.refuses = HF_READONLY;
+    assert_false(says(HF_REASON_DELAYED, "job retry"));
+    why.refuses = HF_OK;
+    why.workers_for_type = 0;
+    assert_false(says(HF_REASON_DELAYED, "job retry"));
+    why.workers = 0;
+    assert_false(says(HF_REASON_DELAYED, "job retry"));
+    assert_false(says(HF_REASON_RETRY, "job retry"));
+}
+
+static void nothing_runs_where_no_worker_is(void **state)
+{
+    (void)state;
+    assert_true(says(HF_REASON_DEAD, "; 'holdfast job retry j' runs it again"));
+    assert_true(says(HF_REASON_PAUSED, "'holdfast queue resume q' starts its jobs"));
+    why.workers = why.workers_for_type = 0;
+    assert_true(
+        says(HF_REASON_DEAD, "; 'holdfast job retry j' lets it wait for a worker again"));
+    assert_true(says(HF_REASON_PAUSED, "'holdfast queue resume q' ends the pause"));
+}
+
+static void a_holder_that_is_gone_learns_nothing(void **state)
+{
+    (void)state;
+    job.state = HF_STATE_RUNNING;
+    job.due_ms = NOW_MS + 1;
+    assert_true(says(HF_REASON_CANCELLING, "its holder learns of it when it next"));
+    job.due_ms = NOW_MS;
+    assert_true(says(HF_REASON_CANCELLING,
+                     "its lease is over, and the worker that takes it over removes it"));
+}
+
 static void an_error_is_cut_at_the_end_of_a_character(void **state)
 {
     (void)state;
@@ -178,6 +226,9 @@ int main(void)
         TEST(a_name_that_looks_like_an_option_stands_behind_two_dashes),
         TEST(a_shell_reads_a_command_as_it_stands),
         TEST(a_command_without_room_is_none),
+        TEST(a_job_is_retried_where_a_worker_can_run_it),
+        TEST(nothing_runs_where_no_worker_is),
+        TEST(a_holder_that_is_gone_learns_nothing),
         TEST(an_error_is_cut_at_the_end_of_a_character),
         TEST(sentences_are_whole_with_the_longest_names),
     };

@@ -112,6 +112,10 @@ static void redis_evicts(void)
 {
     SET(redis.info.policy, "allkeys-lru");
 }
+static void redis_evicts_locks(void)
+{
+    SET(redis.info.policy, "volatile-ttl");
+}
 static void worker_short(void)
 {
     workers[1].silent = true;
@@ -135,6 +139,13 @@ static void worker_silent_beside_a_quiet_one(void)
 {
     worker_silent_and_the_last_one();
     queue.alive = 1;
+}
+/* A paused queue takes no job over. */
+static void worker_silent_in_a_pause(void)
+{
+    worker_silent();
+    queue.stats.paused = true;
+    queue.stats.running = 2;
 }
 static void worker_hour(void)
 {
@@ -360,6 +371,11 @@ static void ticks_pass(void)
     schedule.passed = 2;
     schedule.skipped = 2;
 }
+static void ticks_pass_in_a_paused_queue(void)
+{
+    ticks_pass();
+    schedule.queue_paused = true;
+}
 static void no_next_tick(void)
 {
     schedule.next_ms = 0;
@@ -532,6 +548,7 @@ static const row table[] = {
     {redis_replica, "redis bad -: Redis is a replica.\n"},
     {redis_refuses, "redis bad -: Redis refuses every write.\n"},
     {redis_evicts, "redis bad -: Redis may evict keys.\n"},
+    {redis_evicts_locks, "redis bad -: Redis may evict keys.\n"},
     {worker_short, ""},
     {worker_silent,
      "worker_silent bad 41: Worker web2 pid 880 has been silent for 41 s.\n"},
@@ -606,6 +623,7 @@ static const row table[] = {
     {tick_late_in_a_paused_queue, ""},
     {ticks_pass, "schedule warn 540: Schedule nightly of queue mail has made no job at "
                  "its last 2 ticks.\n"},
+    {ticks_pass_in_a_paused_queue, ""},
     {no_next_tick, ""},
     {lock_waits_short, ""},
     {lock_waits_a_while,
@@ -865,8 +883,26 @@ static const struct {
      "holdfast worker list"},
     {worker_silent_beside_a_quiet_one,
      "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
-     "cannot reach Redis. Its jobs run elsewhere once their leases are over.",
+     "cannot reach Redis. Its jobs run elsewhere once their leases are over and a live "
+     "worker takes jobs of their queue.",
      "holdfast worker list"},
+    {worker_silent_in_a_pause,
+     "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
+     "cannot reach Redis. Its jobs run elsewhere once their leases are over and a live "
+     "worker takes jobs of their queue.",
+     "holdfast worker list"},
+    {failing,
+     "4 of 20 failed. A job that failed waits for its next attempt, and is dead after "
+     "its last one.",
+     "holdfast job list -q mail --state retry"},
+    {redis_evicts,
+     "Its maxmemory-policy is allkeys-lru. It may evict any key: jobs would be lost, or "
+     "run twice.",
+     "redis-cli config set maxmemory-policy noeviction"},
+    {redis_evicts_locks,
+     "Its maxmemory-policy is volatile-ttl. It may evict locks, as they have an end: a "
+     "job would run twice.",
+     "redis-cli config set maxmemory-policy noeviction"},
     {lock_with_a_dash, "ci-4 pid 22107 holds it, with 2 other holds. 1 client waits.",
      "holdfast lock list"},
     {worker_silent_and_the_last_one,
@@ -928,6 +964,17 @@ static void retried_without_a_worker(void)
     unhandled.job.state = HF_STATE_RETRY;
     unhandled.job.attempts = 1;
     unhandled.job.due_ms = NOW + MIN;
+}
+
+static void where_no_worker_lives_one_has_to_start(void **state)
+{
+    (void)state;
+    retried_without_a_worker();
+    hf_wrong_judge(&facts, &wrongs);
+    assert_int_equal(wrongs.n, 1);
+    assert_non_null(strstr(wrongs.at[0].why, "(no_worker): no live worker takes jobs of "
+                                             "queue 'mail': start one"));
+    assert_null(strstr(wrongs.at[0].why, "job retry"));
 }
 
 /* ---- the longest names ---- */
@@ -1116,6 +1163,7 @@ int main(void)
         TEST(a_busy_queue_names_the_job_that_runs_longest),
         TEST(a_full_redis_says_what_works_and_what_does_not),
         TEST(the_other_whys_name_what_is_known),
+        TEST(where_no_worker_lives_one_has_to_start),
         TEST(texts_are_whole_with_the_longest_names),
         TEST(the_worst_comes_first_and_then_the_oldest),
         TEST(of_many_the_worst_twenty_stay_and_all_are_counted),
