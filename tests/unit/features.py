@@ -8,7 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 SOURCE, BUILD = os.environ.get("HF_SOURCE", HERE), os.environ.get("HF_BUILD", os.path.join(HERE, "build"))
-HEAD = "| letter | the queue uses it if | keys | heeded by |\n|---|---|---|---|\n"
+HEAD = "| letter | the queue uses it if | keys | checked by |\n|---|---|---|---|\n"
 NEVER_CORRECTED = {"LARGE", "SHARDS"}
 
 
