@@ -216,6 +216,8 @@ static void drop(hf_worker *w, int64_t ends)
 {
     hf_past *p = w->past;
     const uint64_t now = hf_boot_ns();
+    if (ends == 0)
+        return;
     p->dropped += (uint64_t)ends;
     hf_counters_dropped(w->counters, (uint64_t)ends);
     if (p->dropping_logged_ns != 0 &&
@@ -240,7 +242,8 @@ static void drop_oldest(hf_worker *w, past_queue *q)
 static void close_open(hf_worker *w, past_queue *q)
 {
     open_minute *open = q->open;
-    minute *m = closed_of(open), **at = &q->oldest;
+    /* For want of memory it may have no type: what ended was dropped then. */
+    minute *m = open->n > 0 ? closed_of(open) : NULL, **at = &q->oldest;
     q->open = NULL;
     q->closed_ns = hf_boot_ns();
     if (m == NULL) {
