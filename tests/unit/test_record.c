@@ -156,6 +156,42 @@ static void the_longest_plain_record_is_counted(void **state)
     hf_buf_done(&buf);
 }
 
+/* All options at once, also those that exclude each other: HEADER_SIZE and
+ * HF_OPTIONS_OVERHEAD have room for them. */
+static void the_longest_record_with_options_is_counted(void **state)
+{
+    char name[HF_ID_SIZE] = "", key[HF_UNIQUE_MAX + 1] = "";
+    hf_buf buf;
+    (void)state;
+    memset(name, 'x', HF_NAME_MAX);
+    memset(key, '"', HF_UNIQUE_MAX); /* each becomes six bytes */
+    const hf_job job = {HF_JOB_INIT,
+                        .type = name,
+                        .id = "i",
+                        .max_attempts = UINT32_MAX,
+                        .timeout_ms = UINT32_MAX,
+                        .priority = HF_PRIORITY_HIGH,
+                        .expired = HF_EXPIRED_DEAD,
+                        .keep_ms = HF_DELAY_MAX_MS,
+                        .start_within_ms = HF_DELAY_MAX_MS,
+                        .unique = key,
+                        .unique_until = HF_UNIQUE_UNTIL_START,
+                        .on_conflict = HF_ON_CONFLICT_REPLACE,
+                        .unique_for_ms = HF_DELAY_MAX_MS,
+                        .debounce_ms = HF_DELAY_MAX_MS,
+                        .max_wait_ms = HF_DELAY_MAX_MS,
+                        .throttle_ms = HF_DELAY_MAX_MS,
+                        .on_dead = name,
+                        .awaited = true,
+                        .replace_dead = true,
+                        .headers = "{\"a\":\"b\"}"};
+    hf_buf_init(&buf, 1 << 20);
+    hf_record_write(&buf, &job, HF_TIME_MAX_MS);
+    size_t beside = strlen(job.id) + 1 + strlen(key) + 1; /* hf_batch_add() */
+    assert_true(beside + buf.len <= hf_check_job_bytes(&job));
+    hf_buf_done(&buf);
+}
+
 static void a_full_buffer_is_told(void **state)
 {
     (void)state;
@@ -368,6 +404,7 @@ int main(void)
         cmocka_unit_test(headers_are_read_as_json),
         cmocka_unit_test(the_longest_header_fits),
         cmocka_unit_test(the_longest_plain_record_is_counted),
+        cmocka_unit_test(the_longest_record_with_options_is_counted),
         cmocka_unit_test(a_full_buffer_is_told),
         cmocka_unit_test(a_payload_is_any_bytes),
         cmocka_unit_test(fields_come_in_any_order_and_unknown_ones_are_ignored),
