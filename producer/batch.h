@@ -30,7 +30,8 @@ struct hf_target;
 enum {
     HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
     HF_SHARED_BYTES = 4 << 20, /* the same */
-    HF_JOB_OVERHEAD = 128, /* bytes of a job beside its id, type and payload, at most */
+    HF_JOB_OVERHEAD = 128, /* of a job without options, beside its id, type and payload:
+                              bytes, at most */
     HF_ON_DEAD_OVERHEAD = 16,  /* of its option on_dead, beside the type */
     HF_HEADERS_OVERHEAD = 16,  /* of its headers, beside their text */
     HF_OPTIONS_OVERHEAD = 256, /* bytes of its options, at most, without its unique key */

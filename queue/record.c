@@ -33,7 +33,8 @@ typedef struct field {
     size_t len;
     size_t offset; /* in struct header */
     bool text;
-    bool option; /* a value of another kind is none: the name may have been in use */
+    bool option; /* a value of another kind counts as absent: earlier records may have had
+                    a field of this name */
     const char *expected;
 } field;
 

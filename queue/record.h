@@ -7,9 +7,10 @@
  * schedule), scheduled (its tick, Unix ms), max_attempts, timeout
  * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
  * worker first had no handler for its type), died (Unix ms), reason (why it is dead),
- * keep (ms), and the options that the accepting script acts on: priority, start_within,
- * expired; start_by (Unix ms), which it adds to a job that may expire; headers; and alone
- * (a number; from 3 on its next run has its process to itself).
+ * keep (ms), and the options that the accepting script acts on, such as priority and
+ * start_within (hf_record_has_options()); start_by (Unix ms), which it adds to a job that
+ * may expire; headers; and alone (a number; from 3 on its next run has its process to
+ * itself).
  * Unknown fields are kept by the scripts.
  *
  * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
