@@ -25,7 +25,7 @@ for (const library of ["redis", "ioredis"]) {
     // The port of TCP becomes that of TLS, when the files are there.
     await server.ask("CONFIG", "SET", "port", "0", "tls-port", String(server.port));
     const url = `rediss://localhost:${server.port}`;
-    const hf = new Holdfast({ url, library, tls: { ca: readFileSync(cert) } });
+    const hf = new Holdfast({ url, library, tls: { ca: readFileSync(cert) }, deadline: "2m" });
     assert.equal((await hf.send("t")).outcome, "new");
     hf.close();
     const distrustful = new Holdfast({ url, library, deadline: 6000 });
@@ -42,7 +42,7 @@ for (const library of ["redis", "ioredis"]) {
     await server.ask("ACL", "SETUSER", "ada", "on", ">p@ss:word", "~hf:*", "+@all", "-@admin", "-info");
     await server.ask("ACL", "SETUSER", "default", "resetpass", ">other");
     const at = `127.0.0.1:${server.port}`;
-    const hf = new Holdfast({ url: `redis://ada:p%40ss%3Aword@${at}`, library });
+    const hf = new Holdfast({ url: `redis://ada:p%40ss%3Aword@${at}`, library, deadline: "2m" });
     assert.equal((await hf.send("t")).outcome, "new");
     hf.close();
     for (const [url, text] of [
