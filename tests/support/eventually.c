@@ -51,6 +51,13 @@ uint64_t hf_test_fair_ms(void)
     return result;
 }
 
+void hf_test_pause_since(uint64_t from_ms)
+{
+    enum { PART = 8, LEAST_MS = 2, MOST_MS = 10 };
+    const uint64_t ms = (hf_test_now_ms() - from_ms) / PART;
+    hf_test_pause_ms(ms < LEAST_MS ? LEAST_MS : ms > MOST_MS ? MOST_MS : (unsigned)ms);
+}
+
 void hf_test_pause_ms(unsigned ms)
 {
     struct timespec left = {.tv_sec = (time_t)(ms / 1000),
@@ -59,9 +66,9 @@ void hf_test_pause_ms(unsigned ms)
         continue;
 }
 
-/* A machine that runs asks 400 times in a second, and half as often with a sanitizer. */
+/* A machine that runs asks 90 times in a second, and half as often with a sanitizer. */
 unsigned hf_test_asks(uint64_t ms)
 {
-    enum { ONE_IN_MS = 4, MOST = 1000 };
+    enum { ONE_IN_MS = 20, MOST = 200 };
     return (unsigned)(ms / ONE_IN_MS < MOST ? ms / ONE_IN_MS : MOST);
 }

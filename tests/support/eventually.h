@@ -16,6 +16,9 @@
 
 uint64_t hf_test_now_ms(void);      /* a clock that only goes forward */
 void hf_test_pause_ms(unsigned ms); /* for the polls below, and for nothing else */
+/* Between two asks of a wait that began then: an eighth of what it took so far, 2 to 10
+ * ms. A short wait ends soon, and a long one costs little. */
+void hf_test_pause_since(uint64_t from_ms);
 unsigned hf_test_asks(uint64_t ms); /* how often a condition is asked at least */
 
 /* A clock for deadlines and upper bounds. While more threads want a processor than there
@@ -23,17 +26,19 @@ unsigned hf_test_asks(uint64_t ms); /* how often a condition is asked at least *
  * looks on an idle machine, and a busy one has more time. */
 uint64_t hf_test_fair_ms(void);
 
-/* Becomes the value of `cond`, asked every 2 ms until it is true or `ms` of the clock
- * above have passed. A machine that stood still did so for what is waited for as well: so
- * it is also asked as often as a machine that runs would ask in a part of that time. */
+/* Becomes the value of `cond`, asked with these pauses until it is true or `ms` of the
+ * clock above have passed. A machine that stood still did so for what is waited for as
+ * well: so it is also asked as often as a machine that runs would ask in a part of that
+ * time. */
 #define EVENTUALLY(ms, cond)                                                             \
     do {                                                                                 \
+        const uint64_t eventually_from = hf_test_now_ms();                               \
         const uint64_t eventually_until = hf_test_fair_ms() + (uint64_t)(ms);            \
         unsigned eventually_asks = hf_test_asks((uint64_t)(ms));                         \
         while (!(cond)) {                                                                \
             if (hf_test_fair_ms() >= eventually_until && eventually_asks == 0)           \
                 fail_msg("not within %u ms: %s", (unsigned)(ms), #cond);                 \
-            hf_test_pause_ms(2);                                                         \
+            hf_test_pause_since(eventually_from);                                        \
             eventually_asks -= eventually_asks > 0;                                      \
         }                                                                                \
     } while (0)

@@ -96,14 +96,14 @@ static bool reap(hf_proc *p, int flags)
 
 bool hf_proc_wait(hf_proc *p, unsigned ms)
 {
-    const uint64_t until = hf_test_fair_ms() + ms;
+    const uint64_t from = hf_test_now_ms(), until = hf_test_fair_ms() + ms;
     unsigned asks = hf_test_asks(ms);
     if (p->pid == 0)
         return true;
     while (!reap(p, WNOHANG)) {
         if (hf_test_fair_ms() >= until && asks == 0)
             return false;
-        hf_test_pause_ms(2);
+        hf_test_pause_since(from);
         asks -= asks > 0;
     }
     return true;
