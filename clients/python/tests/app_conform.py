@@ -6,22 +6,10 @@ import asyncio
 import os
 import sys
 import time
-from types import ModuleType
 from typing import Any
 
-
-class Absent(ModuleType):
-    """A module of redis-py. Nothing here asks Redis for anything, and to import redis-py is most of a start, of which
-    conform makes a hundred."""
-
-    def __getattr__(self, name: str) -> Any:
-        return type(name, (Exception,), {})
-
-
-for module in ("redis", "redis.asyncio", "redis.backoff", "redis.exceptions", "redis.retry"):
-    sys.modules[module] = Absent(module)
-
-from holdfast_queue import Dead, Holdfast, Job, Retry  # noqa: E402
+import no_redis  # noqa: F401
+from holdfast_queue import Dead, Holdfast, Job, Retry
 
 hf = Holdfast("unix:///nowhere", parallel=4)
 
