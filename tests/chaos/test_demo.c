@@ -13,6 +13,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/skip.h"
 #include "tests/support/xml.h"
 
 enum {
@@ -185,7 +186,7 @@ static void every_promise_is_kept(void **state)
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--json", NULL};
     if (!play(args, "\"kept\":false", path)) {
         assert_nothing_is_left();
-        skip();
+        HF_SKIP("each thread had less than half of a processor, in three demos");
     }
     (void)snprintf(line, sizeof line, "{\"picture\":\"%s\",\"runs\":%d}\n", path, RUNS);
     assert_true(count(text, "\n") >= 15);
@@ -209,7 +210,7 @@ static void in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to(void *
     hf_write_file(path, picture);
     if (!play(args, "  ! ", none)) {
         assert_nothing_is_left();
-        skip();
+        HF_SKIP("each thread had less than half of a processor, in three demos");
     }
     assert_null(strchr(text, '\033'));
     assert_null(strchr(text, '\r'));
@@ -320,7 +321,7 @@ static void with_the_dashboard_it_stays_until_it_is_interrupted(void **state)
 {
     (void)state;
     if (access(HF_TEST_BUILD "/holdfast-dashboard", X_OK) != 0)
-        skip();
+        HF_SKIP("holdfast-dashboard was not built");
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--dashboard", NULL};
     const char *const envs[] = {env, "LC_ALL=C", NULL};
     static const char get[] =

@@ -23,6 +23,7 @@
 #include "tests/history/staff.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
+#include "tests/support/skip.h"
 
 enum {
     SEEDS = 2,
@@ -374,7 +375,7 @@ static void play_seeds(bool short_lives)
 {
     uint64_t any;
     if (from_environment("HF_SHORT_LIVES", short_lives) != (uint64_t)short_lives)
-        skip();
+        HF_SKIP("HF_SHORT_LIVES chooses the others");
     assert_int_equal(hf_random_bytes(&any, sizeof any), HF_OK);
     const uint64_t seed = from_environment("HF_SEED", 0);
     const unsigned ms = (unsigned)from_environment("HF_HISTORY_MS", PLAY_MS);

@@ -13,6 +13,7 @@
 #include "tests/support/admin.h"
 #include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
+#include "tests/support/skip.h"
 #include "tests/support/worker_fixture.h"
 
 enum { LONG_MS = 20000, TEXT_SIZE = 8192, WORD_SIZE = 32 };
@@ -147,6 +148,8 @@ static void work(void)
     assert_null(strstr(log, "holdfast-administrator"));
 }
 
+#define OLD "this Redis is older than 7"
+
 /* Redis 6.2 does not start with the other file. */
 static bool is_new(void)
 {
@@ -157,7 +160,7 @@ static void each_user_may_do_its_work(void **state)
 {
     (void)state;
     if (!is_new())
-        skip();
+        HF_SKIP(OLD);
     begin("redis-7.acl");
     work();
 }
@@ -200,7 +203,7 @@ static void no_user_reaches_another_namespace(void **state)
                                        "hf.b:{q}:meta", "other"};
     (void)state;
     if (!is_new())
-        skip(); /* it cannot tell */
+        HF_SKIP(OLD ", and cannot tell");
     for (size_t i = 0; i < HF_COUNT(files); i++) {
         begin(files[i]);
         for (size_t u = 0; u < HF_COUNT(users); u++) {
@@ -225,7 +228,7 @@ static void a_producer_sees_no_heartbeat(void **state)
     static const char *const files[] = {"redis-7.acl", "redis-6.2.acl"};
     (void)state;
     if (!is_new())
-        skip();
+        HF_SKIP(OLD);
     for (size_t i = 0; i < HF_COUNT(files); i++) {
         begin(files[i]);
         assert_false(may("producer", "GET hf:{/}:worker:host-1-00c0ffee00c0ffee"));
@@ -241,7 +244,7 @@ static void a_worker_that_lacks_a_command_is_refused_by_name(void **state)
 {
     (void)state;
     if (!is_new())
-        skip(); /* it cannot tell */
+        HF_SKIP(OLD ", and cannot tell");
     begin("redis-7.acl");
     hf_cli_fixture_put(&cli, "w.yaml", "handlers:\n  - {type: t, exec: [\"true\"]}\n");
     run("worker", "worker --burst -c w.yaml", 0);

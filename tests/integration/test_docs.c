@@ -24,6 +24,7 @@
 #include "tests/support/markdown.h"
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/skip.h"
 #include "tests/support/tempdir.h"
 
 #define MARK "@@ the block ends here @@"
@@ -275,9 +276,10 @@ static bool has_redis_cli(void)
 static void what_is_shown_of_users_is_what_happens(void **state)
 {
     (void)state;
-    if (!has_redis_cli() ||
-        strstr(hf_fixture_command(&redis, "INFO server"), "redis_version:6") != NULL)
-        skip(); /* the file that is shown is for 7 */
+    if (!has_redis_cli())
+        HF_SKIP("there is no redis-cli in PATH");
+    if (strstr(hf_fixture_command(&redis, "INFO server"), "redis_version:6") != NULL)
+        HF_SKIP("this Redis is older than 7"); /* as the file that is shown */
     play_with_redis(HF_TEST_SOURCE "/docs/security.md");
 }
 
@@ -285,7 +287,7 @@ static void what_is_shown_for_other_languages_is_what_happens(void **state)
 {
     (void)state;
     if (!has_redis_cli())
-        skip();
+        HF_SKIP("there is no redis-cli in PATH");
     play_with_redis(HF_TEST_SOURCE "/docs/keys.md");
     hf_test_audit(&redis, false);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:schedule"), 2);

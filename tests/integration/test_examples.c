@@ -12,6 +12,7 @@
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
 #include "tests/support/shards.h"
+#include "tests/support/skip.h"
 
 enum { RUN_MS = 60000, TEXT_SIZE = 16384, PATH_SIZE = 512, ARGS_MAX = 8 };
 
@@ -78,7 +79,7 @@ static void skip_without(const char *program, const char *arg)
 {
     const char *const args[] = {program, "-c", arg, NULL};
     if (hf_proc_run(&(hf_proc_options){.args = args, .err = "/dev/null"}, RUN_MS) != 0)
-        skip();
+        HF_SKIP("there is no /usr/bin/python3");
 }
 
 /* ---- C ---- */
@@ -446,7 +447,7 @@ static void a_guarded_store_refuses_a_holder_that_lost_the_lock(void **state)
     char path[PATH_SIZE], report[256];
     const char *program = HF_TEST_BUILD "/examples/example_guarded_write";
     if (access(program, X_OK) != 0)
-        skip(); /* no SQLite */
+        HF_SKIP("SQLite was missing when this was built");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(RUN(program, redis.url, redis.dir), 0);
         assert_printed("first: the file refused, the row refused, fence check refused\n");

@@ -12,6 +12,7 @@
 
 #include "tests/support/pool_test.h"
 #include "tests/support/proc.h"
+#include "tests/support/skip.h"
 
 enum { NOBODY = 65534 };
 
@@ -241,7 +242,7 @@ static void a_program_of_another_user_is_refused(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip();
+        HF_SKIP("only root can start a program of another user");
     start(&quick, listening(1), true);
     assert_int_equal(chmod(f.queue.redis.dir, 0755), 0);
     assert_int_equal(chmod(path, 0666), 0);

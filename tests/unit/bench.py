@@ -264,4 +264,4 @@ class Plots(unittest.TestCase):
             self.assertIn(word, text)
 
 
-unittest.main()
+unittest.main(verbosity=2)  # it says what it skips
