@@ -425,7 +425,7 @@ static void a_clock_that_was_wrong_loses_no_lock(void **state)
  * its answer has not, and is told. */
 static void without_writes_a_lock_is_waited_for_and_a_call_is_told(void **state)
 {
-    enum { AT_ONCE_MS = 3000 }; /* a call has more than 5 s */
+    enum { AT_ONCE_MS = 1500 }; /* a call has more than 5 s */
     told t;
     (void)state;
     hf_lock *held =

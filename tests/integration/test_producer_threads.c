@@ -28,7 +28,7 @@ enum {
     JOBS = 3, /* of one call, at most */
     NUMBERS = 100,
     DEADLINE_MS = 30000,
-    PROMPT_MS = 15000,
+    PROMPT_MS = DEADLINE_MS / 3,
     SOON_MS = 30000,
     STILL_MS = 500
 };

@@ -223,6 +223,7 @@ static void begin(call *c, uint32_t deadline_ms)
 
 static void end(call *c, hf_err err)
 {
+    EVENTUALLY(LONG_MS, atomic_load(&c->is_over)); /* which looks at the fair clock */
     assert_int_equal(pthread_join(c->thread, NULL), 0);
     if (c->err != err)
         fail_msg("%s after %u ms: %s", hf_err_name(c->err), (unsigned)c->ms, c->why);
