@@ -112,7 +112,7 @@ static void a_job_that_is_locked_elsewhere_never_blocks_the_head(void **state)
     (void)state;
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "locked", 1700000000000), HF_OK);
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "free", 1700000000001), HF_OK);
-    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:locked other:1 PX 100");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:locked other:1 PX 2000");
     claim_one("w", 0, "free"); /* though it asked for no more than one */
     EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "w", 1, 0) == 1);
     assert_string_equal(fixture.jobs[0].id, "locked");
@@ -146,9 +146,9 @@ static void renewal_creates_nothing(void **state)
                                        "hf:{q}:lock:none"),
                      0);
     /* The token alone is not enough: the job must be running. */
-    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:waits w:7 PX 100");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:waits w:7 PX 5000");
     assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "waits", "7", 60000), HF_LOST);
-    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:waits") <= 100);
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:waits") <= 5000);
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:waits");
 }
 

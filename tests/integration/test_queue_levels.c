@@ -161,7 +161,7 @@ static void a_lock_held_elsewhere_blocks_no_level(void **state)
     (void)state;
     must_put("locked", "high", 1);
     must_put("free", "low", 2);
-    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:locked other:1 PX 100");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:locked other:1 PX 2000");
     assert_int_equal(claim(1), 1);
     assert_string_equal(fixture.jobs[0].id, "free");
     assert_true(in_set("schedule:h", "locked"));

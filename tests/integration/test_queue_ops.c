@@ -209,7 +209,7 @@ static void a_retried_job_comes_back_with_its_error_and_one_attempt_more(void **
         assert_string_equal(fixture.jobs[0].payload, "payload");
         const hf_verdict_args args = {.worker = "w"};
         const hf_verdict_item item = {
-            .id = "one", .due_ms = 150, .error = {"it \"broke\" / \xc3\xa9 \xff", 17}};
+            .id = "one", .due_ms = 2000, .error = {"it \"broke\" / \xc3\xa9 \xff", 17}};
         assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_RETRY, &args, &item),
                          HF_OK);
         assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 0);
