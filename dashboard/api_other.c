@@ -50,6 +50,7 @@ hf_err hf_api_other_about(hf_query *ask, hf_reader *r)
 
 typedef struct scheduler {
     json_t *items, *changes;
+    const hf_reader *reader;
     int64_t now_ms, until_ms;
     size_t n_zones;
     char zones[ZONES][HF_ZONE_SIZE]; /* the zones in `changes` */
@@ -178,7 +179,8 @@ static void on_schedule(const hf_schedule_info *s, void *arg)
     (void)json_object_set_new(object, "zone",
                               *zone == '\0' ? json_null() : hf_out_text(zone));
     (void)json_object_set_new(object, "ticks", ticks_of(s, all->until_ms));
-    (void)json_object_set_new(object, "missed_ms", missed_of(s, all->now_ms));
+    (void)json_object_set_new(object, "missed_ms",
+                              missed_of(s, hf_reader_now_ms(all->reader)));
     add_changes(all, s);
     (void)json_array_append_new(all->items, object);
 }
@@ -201,8 +203,10 @@ hf_err hf_api_other_schedules(hf_query *ask, hf_reader *r)
     size_t n = 0;
     if (!hf_target_number(&ask->target, "hours", 1, 24 * 7, 24, &hours))
         return hf_ask_refuse(ask, 400, "invalid", "hours: expected 1 to 168");
-    scheduler all = {
-        .items = json_array(), .changes = json_array(), .now_ms = hf_reader_now_ms(r)};
+    scheduler all = {.reader = r,
+                     .items = json_array(),
+                     .changes = json_array(),
+                     .now_ms = hf_reader_now_ms(r)};
     all.until_ms = all.now_ms + hours * HOUR_MS;
     hf_zones_host(all.used.host);
     hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
