@@ -224,10 +224,10 @@ static void on_look(uv_timer_t *timer)
     hf_worker *w = b->site->worker;
     uint64_t now = hf_boot_ns(), every_ns = hf_bundle_longest_ms(w) * HF_MS_NS;
     bool again = b->check_again_ns != 0 && now >= b->check_again_ns;
-    if (again)
-        b->check_again_ns = 0;
     if (again || now >= b->checked_ns + every_ns)
         hf_check_bundle(b, false);
+    if (again && b->checked_ns >= now) /* one that is under way may be too old */
+        b->check_again_ns = 0;
     hf_readings_send(b);
     w->turn_due = true;
     if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
