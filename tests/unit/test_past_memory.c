@@ -25,8 +25,10 @@ static hf_run *run;
 static size_t sent, logged;
 static unsigned left; /* allocations that find memory; 0: all do */
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker gives these names */
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 void *__wrap_calloc(size_t n, size_t size)
 {
