@@ -23,7 +23,8 @@
 #include "worker/worker.h"
 
 typedef struct renewal {
-    hf_site *site;
+    const hf_served *served; /* the queue of all of them */
+    hf_site *site;           /* that was asked */
     hf_renew_batch *batch;
     uint64_t sent_ns;
     hf_confirm confirm;
@@ -58,7 +59,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     renewal *r = arg;
     hf_worker *w = r->site->worker;
-    if (hf_queues_slot(w, r->batch->group)->site != r->site)
+    if (r->served->site != r->site)
         err = HF_UNSURE; /* the new site has to confirm it */
     for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
         if (r->codes[i] == HF_OK || r->codes[i] == HF_CANCEL)
@@ -125,13 +126,13 @@ static void on_renewed(const hf_answer *answer, void *arg)
 }
 
 /* NULL: out of memory. */
-static renewal *new_renewal(hf_site *site, hf_renew_batch *batch,
+static renewal *new_renewal(const hf_served *served, hf_site *site, hf_renew_batch *batch,
                             const hf_notes_taken *taken)
 {
     renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
     if (r == NULL)
         return NULL;
-    *r = (renewal){.site = site, .batch = batch};
+    *r = (renewal){.served = served, .site = site, .batch = batch};
     if (taken->n_notes == 0)
         return r;
     r->notes = calloc(batch->n, sizeof *r->notes);
@@ -146,9 +147,6 @@ static renewal *new_renewal(hf_site *site, hf_renew_batch *batch,
 static void renew(hf_renew_batch *batch, void *arg)
 {
     hf_worker *w = arg;
-    hf_served *served = hf_queues_slot(w, batch->group);
-    hf_site *site = served->site;
-    hf_client *client = site->base.second.client;
     hf_renew_item items[HF_VERDICTS_MAX];
     hf_run *runs[HF_VERDICTS_MAX];
     hf_notes_taken taken;
@@ -157,6 +155,9 @@ static void renew(hf_renew_batch *batch, void *arg)
         runs[i] = hf_lease_user(batch->leases[i]);
         items[i] = (hf_renew_item){.id = runs[i]->id, .fence = runs[i]->fence};
     }
+    const hf_served *served = runs[0]->served;
+    hf_site *site = served->site;
+    hf_client *client = site->base.second.client;
     hf_notes_take(&taken, runs, batch->n);
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
@@ -164,7 +165,7 @@ static void renew(hf_renew_batch *batch, void *arg)
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
                           .notes = taken.notes,
                           .n_notes = taken.n_notes};
-    renewal *r = new_renewal(site, batch, &taken);
+    renewal *r = new_renewal(served, site, batch, &taken);
     hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
     if (r != NULL && client != NULL &&
         (w->opts.wait_replicas == 0 || hf_node_second_replicas(&site->base) == HF_OK)) {

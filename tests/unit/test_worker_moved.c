@@ -354,6 +354,7 @@ static void a_refused_renewal_corrects_the_table(void **state)
     hf_run *run = calloc(1, sizeof *run + 1);
     hf_lease *lease = (hf_lease *)run;
     hf_renew_batch batch = {.n = 1, .leases = &lease};
+    run->served = &served;
     first.base.second.client = (hf_client *)&redis; /* never looked into */
     assert_int_equal(hf_leases_start(&w), HF_OK);
     w.async.pending = 1; /* nobody is woken */
