@@ -201,9 +201,26 @@ void hf_queue_registered(hf_served *served, hf_site *asked, hf_err err,
         served->site->register_due = served->worker->turn_due = true;
 }
 
+void hf_queue_forgotten(hf_served *served)
+{
+    if (!served->registration.present || hf_queue_is(served, HF_Q_GONE))
+        return;
+    served->registration.present = served->registration.done = false;
+    hf_report_text(served->worker, HF_LOG_WARN,
+                   "Redis has lost the data of a queue: it is registered again", "queue",
+                   served->queue.name);
+}
+
 bool hf_queue_is_divided(const hf_served *served)
 {
     return served->whole->n_shards > 0 && served == served->whole->members;
+}
+
+/* The refusal of its next claim names the shards. */
+void hf_queue_recheck(hf_served *served)
+{
+    if (!hf_queue_is_divided(served) && !hf_queue_is(served, HF_Q_GONE))
+        hf_queue_apply(served, HF_E_DOUBT);
 }
 
 /* ---- all of them ---- */

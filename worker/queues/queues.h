@@ -139,6 +139,11 @@ bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *
  * script. */
 void hf_queue_registered(hf_served *served, hf_site *asked, hf_err err,
                          const char *detail);
+/* A check has told that Redis does not know this worker of the queue, as after FLUSHALL:
+ * what the file says is written again. */
+void hf_queue_forgotten(hf_served *served);
+/* A check has told that the queue is divided. */
+void hf_queue_recheck(hf_served *served);
 
 /* n requested jobs of it did not come, or did not start: refunds their cost. */
 void hf_queue_refund(hf_served *served, uint32_t n);

@@ -170,13 +170,6 @@ bool hf_shards_learn(hf_served *served, const char *words)
     return true;
 }
 
-/* The refusal of its next claim names the shards. */
-void hf_shards_recheck(hf_served *served)
-{
-    if (!hf_queue_is_divided(served) && !hf_queue_is(served, HF_Q_GONE))
-        hf_queue_apply(served, HF_E_DOUBT);
-}
-
 /* ---- to divide it, as the plan says ---- */
 
 /* A failed division is tried again after the next check or reconnect, like a

@@ -17,7 +17,5 @@ hf_shard_limits hf_shards_limits_of(const hf_served *served);
 HF_MUSTCHECK hf_err hf_shards_divide(hf_served *served);
 /* A request was refused with HF_SHARDED and these words. False: they make no sense. */
 bool hf_shards_learn(hf_served *served, const char *words);
-/* It is divided, as a check has told. */
-void hf_shards_recheck(hf_served *served);
 
 #endif

@@ -10,9 +10,7 @@
 #include "worker/queues/bundle.h"
 #include "worker/queues/claim_state.h"
 #include "worker/queues/queues.h"
-#include "worker/queues/shards.h"
 #include "worker/register.h"
-#include "worker/report.h"
 #include "worker/schedules.h"
 #include "worker/source/readings.h"
 #include "worker/source/wake.h"
@@ -79,17 +77,6 @@ void hf_check_other_data(hf_site *site)
 
 /* ---- its answer ---- */
 
-/* After FLUSHALL, for example: the settings of the file are written again. */
-static void forgotten(hf_served *served)
-{
-    if (!served->registration.present || hf_queue_is(served, HF_Q_GONE))
-        return;
-    served->registration.present = served->registration.done = false;
-    hf_report_text(served->worker, HF_LOG_WARN,
-                   "Redis has lost the data of a queue: it is registered again", "queue",
-                   served->queue.name);
-}
-
 static void note_queues(hf_bundle *b, const hf_checked *checked,
                         const hf_checked_queue *queues)
 {
@@ -97,9 +84,9 @@ static void note_queues(hf_bundle *b, const hf_checked *checked,
     for (size_t i = 0; i < b->n_checking; i++) {
         hf_served *served = b->checking_at[i];
         if (queues[i].divided)
-            hf_shards_recheck(served);
+            hf_queue_recheck(served);
         if (queues[i].unknown)
-            forgotten(served);
+            hf_queue_forgotten(served);
         read[i] = queues[i].read;
     }
     hf_readings_answered(b, b->checking_at, read, b->n_checking, checked->now_ms,
