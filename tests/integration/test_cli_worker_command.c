@@ -11,7 +11,7 @@
 
 #define PROGRAM HF_TEST_HELPERS "/hf-pool-program"
 
-enum { SOON_MS = 60000, LINE = 512, FOLDERS_MAX = 4096 };
+enum { SOON_MS = 30000, LINE = 512, FOLDERS_MAX = 4096 };
 
 static hf_cli_fixture *const fixture = &hf_try_fixture;
 static hf_proc *const worker = &hf_try_proc;

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "tests/support/set_fixture.h"
 
-enum { N = 3, LEASE_MS = 5000, WAIT_MS = 120000 };
+enum { N = 3, LEASE_MS = 5000, WAIT_MS = 60000 };
 
 static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;

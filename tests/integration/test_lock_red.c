@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "tests/support/set_fixture.h"
 
-enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 120000 };
+enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 60000 };
 
 static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;

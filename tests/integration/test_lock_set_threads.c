@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "tests/support/set_fixture.h"
 
-enum { N = HF_SET_SERVERS, FEW = 3, LEASE_MS = 2000, WAIT_MS = 120000 };
+enum { N = HF_SET_SERVERS, FEW = 3, LEASE_MS = 2000, WAIT_MS = 60000 };
 
 static hf_set_fixture fixture;
 static hf_lock_servers *servers;

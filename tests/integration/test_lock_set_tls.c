@@ -6,7 +6,7 @@
 #include "tests/support/set_fixture.h"
 #include "tests/support/tls_front.h"
 
-enum { N = 3, LEASE_MS = 4000, WAIT_MS = 120000 };
+enum { N = 3, LEASE_MS = 4000, WAIT_MS = 60000 };
 
 static hf_set_fixture fixture;
 static hf_tls_front fronts[N];

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEASE_MS = 5000, WAIT_MS = 120000, REQUEST_MS = 3000 /* on a busy machine */ };
+enum { LEASE_MS = 5000, WAIT_MS = 60000, REQUEST_MS = 3000 /* on a busy machine */ };
 
 static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 {
