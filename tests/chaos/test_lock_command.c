@@ -401,7 +401,7 @@ static void the_descriptor_tells_of_a_loss(void **state)
 {
     (void)state;
     start_script("--ttl 20s --grace 2s",
-                 "trap '' TERM; : >ready; cat <&$HOLDFAST_LOCK_FD; : >lost; sleep 60");
+                 "trap '' TERM; : >ready; cat <&$HOLDFAST_LOCK_FD; : >lost; sleep 1000");
     hf_try_run("locks release @ a --force --yes", 0);
     ended(&first, 75);
     assert_true(is_there("lost"));

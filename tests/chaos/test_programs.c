@@ -170,7 +170,7 @@ static void a_program_that_never_reads_1_mib_blocks_nothing(void **state)
     (void)state;
     enum { SIZE = 1 << 20 };
     char *payload = calloc(1, SIZE);
-    const char *argv[] = {"sleep", "60", NULL};
+    const char *argv[] = {"sleep", "1000", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_program_job job = hf_plain_job;
     hf_outcome sleeper, other;

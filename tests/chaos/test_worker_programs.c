@@ -81,7 +81,7 @@ static void finish(void)
  * run first; before it has begun, nothing of it could be ended. */
 static void a_program_that_its_minder_ended_has_not_failed(void **state)
 {
-    static const char text[] = "test -e began && exit 0; : >began; exec sleep 60";
+    static const char text[] = "test -e began && exit 0; : >began; exec sleep 1000";
     char began[HF_TEMPDIR_SIZE + 8];
     const char *const sleeps[] = {"/bin/sh", "-c", text, NULL};
     (void)state;

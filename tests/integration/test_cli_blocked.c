@@ -67,7 +67,7 @@ static void a_blocked_message_stops_neither_a_lock_nor_its_loss(void **state)
                                 "--",
                                 "sh",
                                 "-c",
-                                "echo >began; exec sleep 60",
+                                "echo >began; exec sleep 1000",
                                 NULL};
     int reader = make_full(pipe);
     start(&lock, args, pipe);

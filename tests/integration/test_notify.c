@@ -19,9 +19,10 @@ enum { TEXT = 1 << 14, WATCHDOG_MS = 900 };
 #define HANDLERS                                                                         \
     "handlers:\n"                                                                        \
     "  - {type: env, env: [NOTIFY_SOCKET, WATCHDOG_USEC], exec: [env]}\n"                \
-    "  - {type: long, exec: [sleep, '60']}\n"
+    "  - {type: long, exec: [sleep, '1000']}\n"
 
 #define FILE_TEXT "worker: {concurrency: 4, lease: 1s, shutdown_timeout: 10s}\n" HANDLERS
+#define PATIENT "worker: {concurrency: 4, lease: 1m, shutdown_timeout: 1m}\n" HANDLERS
 
 static hf_cli_fixture fixture;
 static hf_proc worker;
@@ -232,6 +233,7 @@ static void that_it_reloads_and_stops_is_told_as_soon_as_there_is_room(void **st
 {
     char path[HF_CLI_PATH];
     (void)state;
+    hf_cli_fixture_put(&fixture, "w.yaml", PATIENT);
     begin_at_path(0);
     EVENTUALLY(15000, heard("READY=1\n"));
     assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue long @", NULL, NULL), 0);
@@ -300,7 +302,7 @@ static void a_pipe_in_the_place_of_the_file_is_not_read(void **state)
     EVENTUALLY(15000, logged("expected a file, found something else"));
     EVENTUALLY(15000, count("READY=1\n") == 2);
     hf_proc_signal(&worker, SIGTERM);
-    assert_true(hf_proc_wait(&worker, 5000));
+    assert_true(hf_proc_wait(&worker, 15000));
     assert_int_equal(unlink(path), 0);
 }
 

@@ -78,7 +78,7 @@ static void a_program_is_run_waited_for_and_killed(void **state)
         hf_proc_run(&(hf_proc_options){.args = say, .env = env, .out = out}, 15000), 3);
     assert_string_equal(hf_read_file(out, text, sizeof text), "hello\n");
 
-    const char *const wait[] = {"sleep", "60", NULL};
+    const char *const wait[] = {"sleep", "1000", NULL};
     hf_proc p;
     hf_proc_start(&p, &(hf_proc_options){.args = wait});
     pid_t pid = p.pid;
