@@ -8,6 +8,8 @@
 #include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
 
+enum { LEASE_MS = 6000 };
+
 static hf_queue_fixture queue;
 static hf_worker_fixture worker;
 
@@ -64,8 +66,9 @@ static void note(hf_run *run)
 
 static void start(uint32_t timeout_ms, hf_handler_fn fn)
 {
-    hf_worker_fixture_start_handler(&worker, hf_fixture_url(&queue.redis), timeout_ms, fn,
-                                    NULL);
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LEASE_MS};
+    hf_worker_fixture_start_own(&worker, hf_fixture_url(&queue.redis), &opts, timeout_ms,
+                                fn, NULL);
     hf_queue_fixture_put(&queue, "a", "hello", 0);
 }
 
@@ -93,8 +96,7 @@ static void a_handler_knows_its_run(void **state)
     assert_true(seen.attempt >= 2);
     long long fence = hf_queue_fixture_meta(&queue, "fence");
     assert_true(seen.fence > 0 && seen.fence <= (uint64_t)fence);
-    assert_true(seen.remaining_ms > 0 &&
-                seen.remaining_ms <= 1000); /* the fixture's lease */
+    assert_true(seen.remaining_ms > 0 && seen.remaining_ms <= LEASE_MS);
     assert_false(seen.lost || seen.timed_out || seen.cancelled);
     assert_int_equal(atomic_load(&told), 0); /* never after it has returned */
 }
@@ -133,7 +135,7 @@ static void when_its_lock_is_lost_it_is_told_once(void **state)
     (void)state;
     start(0, wait_for_stop);
     EVENTUALLY(15000, atomic_load(&started) == 1);
-    hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
+    hf_test_take_over(&queue.redis, "q", "a");
     EVENTUALLY(15000, atomic_load(&returned) == 1);
     assert_true(seen.lost);
     assert_false(seen.timed_out || seen.cancelled);

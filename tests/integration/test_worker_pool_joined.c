@@ -142,7 +142,7 @@ static void it_is_killed_if_the_lock_of_its_run_is_lost(void **state)
     put("a", "gentle", "");
     EVENTUALLY(SOON_MS, did("begin") == 1);
     f.queue.broken = true;
-    hf_fixture_command(&f.queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
+    hf_test_take_over(&f.queue.redis, "q", "a");
     EVENTUALLY(SOON_MS, ended("a", "lost"));
     assert_true(hf_proc_wait(&joined, SOON_MS));
     assert_int_equal(joined.status, 128 + SIGKILL);

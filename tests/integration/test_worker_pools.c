@@ -565,7 +565,7 @@ static void a_run_whose_lock_was_taken_is_killed(void **state)
     EVENTUALLY(SOON_MS, did("begin") == 1);
     pid_t pid = hf_pool_fixture_pid_of(&f, "a");
     f.queue.broken = true;
-    hf_fixture_command(&f.queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
+    hf_test_take_over(&f.queue.redis, "q", "a");
     EVENTUALLY(SOON_MS, ended("a", "lost"));
     EVENTUALLY(SOON_MS, !hf_pid_alive(pid));
     is_served("b");

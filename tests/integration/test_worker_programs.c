@@ -10,16 +10,17 @@
 #include "tests/support/admin.h"
 #include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
+#include "tests/support/queue_fixture.h"
 
-/* Each also ends alone, if no worker ends it. */
+/* Those that last are ended by the worker, or by the test. */
 #define HANDLERS                                                                         \
     "retry: {max_attempts: 1}\n"                                                         \
     "handlers:\n"                                                                        \
-    "  - {type: long, exec: [sh, -c, 'sleep 30 & echo $! > pid; wait']}\n"               \
+    "  - {type: long, exec: [sh, -c, 'sleep 1000 & echo $! > pid; wait']}\n"             \
     "  - {type: short, exec: ['true']}\n"                                                \
-    "  - {type: three, exec: [sleep, '3.2']}\n"                                          \
+    "  - {type: lasts, exec: [sleep, '5.5']}\n"                                          \
     "  - {type: deaf, grace: 2s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
-    "echo $$ > pid; for i in $(seq 300); do sleep 0.1; done']}\n"
+    "echo $$ > pid; while :; do sleep 0.1; done']}\n"
 
 static hf_cli_fixture fixture;
 static hf_proc worker;
@@ -66,8 +67,8 @@ static void a_killed_worker_takes_its_program_along(void **state)
 static void a_program_runs_on_while_its_lease_is_renewed(void **state)
 {
     (void)state;
-    begin("worker: {lease: 2s}\n" HANDLERS);
-    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue three @ --wait", NULL, NULL),
+    begin("worker: {lease: 4s}\n" HANDLERS);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue lasts @ --wait", NULL, NULL),
                      0);
     assert_null(strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost"));
 }
@@ -80,7 +81,7 @@ static void a_program_whose_lock_was_taken_is_killed(void **state)
     assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue deaf @ --id one", NULL, NULL),
                      0);
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
-    hf_fixture_command(&fixture.redis, "SET hf:{default}:lock:one other:1 PX 60000");
+    hf_test_take_over(&fixture.redis, "default", "one");
     EVENTUALLY(15000,
                strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost") != NULL);
     EVENTUALLY(5000, !hf_pid_alive(program()));
@@ -197,13 +198,13 @@ static void one_that_does_not_heed_it_is_killed(void **state)
 static void what_a_killed_worker_was_to_cancel_runs_nowhere_else(void **state)
 {
     (void)state;
-    begin("worker: {lease: 2s}\n" HANDLERS);
+    begin("worker: {lease: 4s}\n" HANDLERS);
     run_until_it_runs("enqueue long @ --id one");
     cancel("one");
     hf_proc_kill(&worker);
     EVENTUALLY(15000, !hf_pid_alive(program()));
     pid_t first = program();
-    begin("worker: {lease: 2s}\n" HANDLERS);
+    begin("worker: {lease: 4s}\n" HANDLERS);
     EVENTUALLY(15000, counted("cancelled") == 1);
     assert_int_equal(program(), first);
     assert_int_equal(counted("crashed"), -1);

@@ -562,6 +562,17 @@ long long hf_queue_fixture_meta(hf_queue_fixture *fixture, const char *field)
     return hf_fixture_number(&fixture->redis, "HGET hf:{q}:meta %s", field);
 }
 
+void hf_test_take_over(hf_fixture *redis, const char *queue, const char *id)
+{
+    static const char script[] =
+        "redis.call('SET', KEYS[1] .. 'lock:' .. ARGV[1], 'other:1', 'PX', 3600000) "
+        "return redis.call('ZINCRBY', KEYS[1] .. 'running', 3600000, ARGV[1])";
+    const char *at =
+        hf_fixture_command(redis, "EVAL %s 1 hf:{%s}: %s", script, queue, id);
+    if (strspn(at, "0123456789.e+") != strlen(at))
+        fail_msg("%s", at);
+}
+
 long long hf_queue_fixture_writes(hf_queue_fixture *fixture)
 {
     const char *info = hf_fixture_command(&fixture->redis, "INFO persistence");

@@ -181,6 +181,10 @@ hf_err hf_queue_fixture_end(hf_queue_fixture *fixture, hf_err sent);
 /* A field of the meta of the queue "q", for example "done"; -1: it has none. */
 long long hf_queue_fixture_meta(hf_queue_fixture *fixture, const char *field);
 
+/* As if another worker had taken over a job that runs: it has the lock, and a lease that
+ * outlasts the test. */
+void hf_test_take_over(hf_fixture *redis, const char *queue, const char *id);
+
 /* How often the data of this Redis have been changed, ever. */
 long long hf_queue_fixture_writes(hf_queue_fixture *fixture);
 
