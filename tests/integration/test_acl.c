@@ -90,7 +90,7 @@ static void without_script_a_worker_ends(void **state)
 {
     (void)state;
     permit("-script");
-    hf_worker_fixture_start(&worker, redis->url, NULL, 0);
+    hf_worker_fixture_start(&worker, redis->url, &hf_brief_lease, 0);
     EVENTUALLY(LONG_MS, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_AUTH);
     assert_true(scripts() <= 2 * REFUSALS_MAX);
@@ -100,7 +100,7 @@ static void without_script_a_worker_ends(void **state)
 static void a_worker_that_loses_script_asks_less_often(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, redis->url, NULL, 0);
+    hf_worker_fixture_start(&worker, redis->url, &hf_brief_lease, 0);
     EVENTUALLY(LONG_MS, hf_worker_pulse(worker.worker) > 0);
     permit("-script");
     assert_non_null(strstr(hf_fixture_command(redis, "SCRIPT FLUSH"), "(error) NOPERM"));
@@ -203,7 +203,7 @@ static void what_a_worker_can_do_without_is_said_once(void **state)
     (void)state;
     permit_client(false, true, true);
     permit("-info");
-    hf_worker_fixture_start(&worker, redis->url, NULL, 0);
+    hf_worker_fixture_start(&worker, redis->url, &hf_brief_lease, 0);
     EVENTUALLY(LONG_MS, hf_worker_pulse(worker.worker) > 1);
     assert_int_equal(hf_worker_fixture_said(&worker, "permit a command command=INFO"), 1);
     assert_int_equal(hf_worker_fixture_said(&worker, "has saved no snapshot"), 0);

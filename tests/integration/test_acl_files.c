@@ -96,7 +96,7 @@ static void read_memory(const char *user)
 
 static void work(void)
 {
-    hf_worker_fixture_start(&worker, url_of("worker"), NULL, 0);
+    hf_worker_fixture_start(&worker, url_of("worker"), &hf_brief_lease, 0);
     run("producer", "enqueue t ok -q q --wait", 0);
     run("producer", "enqueue t fail -q q --max-attempts 2 --wait", 1);
     run("producer", "enqueue t ok -q q --in 1h --id later", 0);

@@ -530,9 +530,10 @@ static void beside_a_busy_worker_nothing_is_found_and_nothing_touched(void **sta
         (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
         hf_queue_fixture_put(&fixture, ids[i], payloads[i % 4], i % 5 == 0 ? -200 : 0);
     }
-    hf_worker_fixture_start(
-        &worker, hf_fixture_url(&fixture.redis),
-        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 4, .max_attempts = 3}, 0);
+    hf_worker_fixture_start(&worker, hf_fixture_url(&fixture.redis),
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 1000,
+                                              .concurrency = 4, .max_attempts = 3},
+                            0);
     hf_queue_fixture_put(&fixture, "last", "gate", 0); /* it runs until enough was seen */
     while (hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:schedule hf:{q}:running") >
            0) {

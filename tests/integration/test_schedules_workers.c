@@ -111,7 +111,8 @@ static void a_handler_learns_the_time_of_its_tick(void **state)
 {
     (void)state;
     put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
-    hf_worker_fixture_start_handler(&worker, q.redis.url, 0, note_tick, NULL);
+    hf_worker_fixture_start_own(&worker, q.redis.url, &hf_brief_lease, 0, note_tick,
+                                NULL);
     EVENTUALLY(10000, seen_tick != 0);
     assert_int_equal(seen_tick % 200, 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -176,7 +177,7 @@ static void a_thousand_missed_ticks_are_made_up_for_once_each(void **state)
                       .missed = HF_MISSED_ALL,
                       .overlap = HF_OVERLAP_ALLOW});
     hf_fixture_clock_jump(&q.redis, 95000);
-    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, info_of("s").accepted >= 960);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
     EVENTUALLY(15000, done() == enqueued());
@@ -216,7 +217,7 @@ static void one_script_makes_no_more_jobs_than_have_room(void **state)
                         "OK");
     assert_string_equal(
         hf_fixture_command(&q.redis, "CONFIG SET slowlog-log-slower-than 0"), "OK");
-    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, info_of("s").accepted >= TICKS); /* a minute may have passed */
     assert_in_range(calls_of(&hf_lua_queue_cron_tick), TICKS / EACH + 1, TICKS);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -269,7 +270,7 @@ static void schedules_that_cannot_be_read_hide_no_others(void **state)
         (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next 1000 bad%d", i);
     }
     put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
-    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, info_of("s").accepted >= 2);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -293,7 +294,7 @@ static void a_number_that_is_none_stops_no_other_schedule(void **state)
         (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next 1000 bad%d", i);
     }
     put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
-    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, info_of("s").accepted >= 2);
     assert_int_equal(hf_fixture_number(&q.redis, "ZCOUNT hf:{q}:cron_next -inf 1000"), 0);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
@@ -303,7 +304,7 @@ static void a_number_that_is_none_stops_no_other_schedule(void **state)
 static void a_paused_queue_is_an_outage(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     assert_int_equal(hf_admin_pause(q.admin, "q", true, NULL), HF_OK);
     put((hf_schedule){.id = "s", .every_ms = 3600000, .payload = "ok", .payload_len = 2});
     hf_fixture_clock_jump(&q.redis, 5 * 3600000);
@@ -399,7 +400,7 @@ static void a_zone_that_is_replaced_counts_from_the_next_tick_on(void **state)
     assert_int_equal(next / 3600000 % 24, 3);
     copy_zone("America/Phoenix", q.redis.dir);
     hf_fixture_clock_jump(&q.redis, next - hf_queue_fixture_now(&q) - 500);
-    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(10000, info_of("s").next_ms / 3600000 % 24 == 19);
     assert_int_equal(info_of("s").accepted, 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);

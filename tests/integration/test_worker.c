@@ -473,7 +473,8 @@ static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **s
 {
     (void)state;
     put("a", "deaf", 0);
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 4000}, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=lost") == 1);

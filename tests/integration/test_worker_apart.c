@@ -214,7 +214,7 @@ static void a_queue_is_registered_when_there_is_room_again(void **state)
 {
     (void)state;
     hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 1");
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, waiting());
     assert_int_equal(ask("SISMEMBER hf:{/}:queues q"), 0);
     hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 0");

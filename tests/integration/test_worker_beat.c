@@ -67,7 +67,7 @@ static void it_names_the_holder_and_the_command(void **state)
 {
     (void)state;
     int64_t before = hf_queue_fixture_now(&queue);
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, shows("state", "serving"));
     assert_true(shows("id", hf_worker_id(worker.worker)));
     assert_true(shows("version", HOLDFAST_VERSION));
@@ -97,7 +97,7 @@ static uint64_t left_ms(uint64_t until_ms)
 static void every_change_is_shown_at_once(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, shows("state", "serving"));
     uint64_t until = hf_test_fair_ms() + 30000;
     for (int i = 0; i < 3; i++) {
@@ -112,9 +112,10 @@ static void every_change_is_shown_at_once(void **state)
 static void changes_are_shown_until_the_end(void **state)
 {
     static const hf_worker_queue other[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
-    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = other, .n_queues = 1};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = hf_brief_lease.lease_ms,
+                           .queues = other, .n_queues = 1};
     (void)state;
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, shows("state", "serving"));
     hf_worker_quiet(worker.worker);
     EVENTUALLY(15000, shows("state", "quiet"));
@@ -143,7 +144,7 @@ static void the_first_does_not_wait_although_redis_is_slow(void **state)
     (void)state;
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_check.sha1);
-    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &hf_brief_lease, 0);
     EVENTUALLY(30000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(200, hf_worker_pulse(worker.worker) == 0);
     hf_proxy_let_go(&proxy);
@@ -213,7 +214,8 @@ static void rises(void)
 
 static void it_rises_while_idle_full_quiet_and_stopping(void **state)
 {
-    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .concurrency = 1};
+    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .lease_ms = hf_brief_lease.lease_ms,
+                                .concurrency = 1};
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
     rises();
@@ -231,7 +233,7 @@ static void it_rises_while_idle_full_quiet_and_stopping(void **state)
 static void it_does_not_rise_while_redis_does_not_answer(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     rises();
     hf_fixture_signal(&queue.redis, SIGSTOP);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is away") > 0);
@@ -245,7 +247,7 @@ static void it_does_not_rise_while_redis_does_not_answer(void **state)
 static void it_does_not_rise_while_the_loop_hangs(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     rises();
     atomic_store(&worker.hold_loop, true);
     hf_queue_fixture_put(&queue, "a", "ok", 0);
@@ -260,7 +262,7 @@ static void it_does_not_rise_while_the_loop_hangs(void **state)
 static void it_does_not_rise_while_redis_refuses(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     rises();
     hf_fixture_command(&queue.redis, "ACL SETUSER default -evalsha -eval");
     uint64_t before = pulse();
@@ -281,7 +283,7 @@ static void a_refused_heartbeat_is_told_once_and_so_is_its_end(void **state)
 {
     (void)state;
     hf_fixture_command(&queue.redis, "ACL SETUSER default resetkeys ~hf:{q}*");
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "warn Redis refuses the heartbeat "
                                                       "error=NOPERM") == 1);
     long long before = refusals();

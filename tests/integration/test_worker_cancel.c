@@ -130,8 +130,9 @@ static void what_waits_for_a_thread_is_not_started(void **state)
     static const char *const ids[] = {"quick", "slow", "next"};
     static const char *const payloads[] = {"ok", "deaf", "ok"};
     (void)state;
-    hf_worker_fixture_start(&worker, proxy.url,
-                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
+    hf_worker_fixture_start(
+        &worker, proxy.url,
+        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 3000, .concurrency = 1}, 0);
     for (unsigned i = 0; i < BEFORE; i++) { /* it learns that its jobs are short */
         char id[16];
         (void)snprintf(id, sizeof id, "j%u", i % 100);

@@ -256,7 +256,7 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
 static void the_check_finds_a_missed_wake_up(void **state)
 {
     (void)state;
-    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
+    hf_worker_fixture_start(&worker, queue.redis.url, &hf_brief_lease, 0);
     EVENTUALLY(15000, waiting(1));
     long long now = (long long)hf_queue_fixture_now(&queue);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:jobs a %s",

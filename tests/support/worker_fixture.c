@@ -7,6 +7,10 @@
 #include "base/clock.h"
 #include "tests/support/eventually.h"
 
+enum { LEASE_MS = 30000 };
+
+const hf_worker_opts hf_brief_lease = {HF_WORKER_OPTS_INIT, .lease_ms = 1000};
+
 static void wait_for_gate(hf_worker_fixture *fixture, hf_run *run, bool deaf)
 {
     while (!atomic_load(&fixture->gate)) {
@@ -124,7 +128,7 @@ void hf_worker_fixture_fill(hf_worker_fixture *fixture, const char *url,
         opts->queues = &queue;
         opts->n_queues = 1;
     }
-    opts->lease_ms = opts->lease_ms == 0 ? 1000 : opts->lease_ms;
+    opts->lease_ms = opts->lease_ms == 0 ? LEASE_MS : opts->lease_ms;
     opts->concurrency = opts->concurrency == 0 ? 4 : opts->concurrency;
     opts->backoff_base_ms = opts->backoff_base_ms == 0 ? 50 : opts->backoff_base_ms;
     opts->log = on_line;

@@ -34,8 +34,12 @@ typedef struct hf_worker_fixture {
     hf_server_opts server; /* of the options that were filled last */
 } hf_worker_fixture;
 
-/* Zero options are the defaults, but a lease of 1 s, backoff of 50 ms, concurrency 4, the
- * queue "q" and url. Jobs of type "t" are taken, with timeout_ms. */
+/* A lease of 1 s: for tests about its renewals and its end, and about checks that come as
+ * often. Elsewhere a machine that is busy for a second would end it. */
+extern const hf_worker_opts hf_brief_lease;
+
+/* Zero options are the defaults, but a lease of 30 s, backoff of 50 ms,
+ * concurrency 4, the queue "q" and url. Jobs of type "t" are taken, with timeout_ms. */
 void hf_worker_fixture_start(hf_worker_fixture *fixture, const char *url,
                              const hf_worker_opts *opts, uint32_t timeout_ms);
 /* The same with programs, or with pools (`alone`: and no handler for "t"): opts name
