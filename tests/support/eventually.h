@@ -26,6 +26,15 @@ unsigned hf_test_asks(uint64_t ms); /* how often a condition is asked at least *
  * looks on an idle machine, and a busy one has more time. */
 uint64_t hf_test_fair_ms(void);
 
+/* A time in which something happens, and whether each thread had less than half of a
+ * processor in it: who came first, and how soon, then tells little about the product. */
+typedef struct hf_test_span {
+    uint64_t from_ms, fair_from_ms;
+} hf_test_span;
+
+hf_test_span hf_test_span_begin(void);
+bool hf_test_span_is_busy(hf_test_span span);
+
 /* Becomes the value of `cond`, asked with these pauses until it is true or `ms` of the
  * clock above have passed. A machine that stood still did so for what is waited for as
  * well: so it is also asked as often as a machine that runs would ask in a part of that
