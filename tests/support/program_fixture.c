@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "holdfast/minder.h"
 
-enum { GUARD_MS = 30000, TICK_MS = 100 };
+enum { GUARD_MS = 30000, TICK_MS = 100, LEASE_MS = 600000 };
 
 const hf_program_job hf_plain_job = {.id = "j1",
                                      .type = "t",
@@ -154,7 +154,7 @@ hf_err hf_program_fixture_begin(hf_program_fixture *fixture, hf_outcome *o,
 {
     *o = (hf_outcome){.done = 0};
     if (job.deadline_ns == 0)
-        job.deadline_ns = hf_boot_ns() + 60000 * HF_MS_NS;
+        job.deadline_ns = hf_boot_ns() + LEASE_MS * HF_MS_NS;
     hf_err err =
         hf_programs_start(fixture->programs, spec, &job, on_done, o, &o->process);
     assert_int_equal(o->done, 0);
