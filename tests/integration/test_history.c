@@ -15,7 +15,7 @@
 #include "tests/support/shards.h"
 #include "tests/support/worker_fixture.h"
 
-enum { SOON_MS = 20000, MINUTE_MS = 60000, HOUR_MS = 60 * MINUTE_MS, TYPES_MAX = 128 };
+enum { SOON_MS = 90000, MINUTE_MS = 60000, HOUR_MS = 60 * MINUTE_MS, TYPES_MAX = 128 };
 
 static hf_queue_fixture fixture;
 static hf_fixture *const redis = &fixture.redis;
