@@ -22,10 +22,18 @@
 #include "tests/support/proxy.h"
 #include "tests/support/queue_fixture.h"
 
-enum { RUN_MS = 60000, TEXT = 1 << 15, HITS_MAX = 60, MADE_ID = 14, RUN_ID = 26 };
+enum {
+    RUN_MS = 60000,
+    LEASE_MS = 7200000,
+    TEXT = 1 << 15,
+    HITS_MAX = 60,
+    MADE_ID = 14,
+    RUN_ID = 26
+};
 
 /* "$HF" is the command and "$R" the option for its Redis. Before each command the queue q
- * has the waiting jobs a and b, the dead jobs d1 and d2, and r1, which runs. */
+ * has the waiting jobs a and b, the dead jobs d1 and d2, and r1, which runs; its lease is
+ * longer than the test. */
 typedef struct row {
     const char *before; /* in the shell, undisturbed; or NULL */
     const char *line;
@@ -189,7 +197,7 @@ static void prepare(void)
     }
     assert_int_equal(hf_queue_fixture_register(&fixture), HF_OK);
     hf_queue_fixture_put(&fixture, "r1", "p", 0);
-    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 600000), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, LEASE_MS), 1);
     hf_queue_fixture_put(&fixture, "a", "p", -3600000);
     hf_queue_fixture_put(&fixture, "b", "p", 0);
 }
