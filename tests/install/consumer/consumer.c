@@ -36,7 +36,7 @@ static int work(const char *url, int *runs, char detail[HF_DETAIL_SIZE])
                            .queues = &queue, .n_queues = 1, .burst = true};
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "greet", 1000, greet, runs, detail);
+        err = hf_worker_handle(worker, "greet", 60000, greet, runs, detail);
     if (err == HF_OK)
         err = hf_worker_run(worker, detail);
     if (err == HF_OK)

@@ -62,7 +62,7 @@ int work(const char *url)
     opts.burst = true;
     hf_worker *worker;
     must(hf_worker_new(&worker, &opts, detail), detail);
-    must(hf_worker_handle(worker, "greet", 1000, greet, &runs, detail), detail);
+    must(hf_worker_handle(worker, "greet", 60000, greet, &runs, detail), detail);
     must(hf_worker_run(worker, detail), detail);
     hf_worker_free(worker);
     return runs;
