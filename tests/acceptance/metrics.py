@@ -5,7 +5,7 @@ import os
 import re
 import socket
 
-from support import SOURCE, require
+from support import SOURCE, eventually, require
 
 OPEN = "application/openmetrics-text; version=1.0.0"
 SAMPLE = re.compile(r'^([a-z_]+)(?:\{(.*)\})? (\S+)$')
@@ -78,10 +78,17 @@ class Figures:
                 if n in [family + end for end in ends]} - {"le"}
 
 
+def answer(at, **options):
+    """(Content-Type, text) of the metrics. A worker on a busy machine may be late at first."""
+    def asked():
+        code, kind, text = ask(at, "/metrics", **options)
+        require(code in (200, 503), f"/metrics: {code}: {text[:200]}")
+        return code == 200 and (kind, text)
+    return eventually(60, "there are metrics", asked)
+
+
 def figures(at, **options):
-    code, _, text = ask(at, "/metrics", **options)
-    require(code == 200, f"/metrics: {code}: {text[:200]}")
-    return Figures(text)
+    return Figures(answer(at, **options)[1])
 
 
 def documented(title):
