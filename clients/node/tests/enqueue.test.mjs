@@ -148,6 +148,9 @@ test("no answer, and refused", async () => {
   await assert.rejects(hf.send("t", 1), (error) => error instanceof Refused && /WRONGTYPE/.test(error.message));
 });
 
+const isNew = (ref) => ref.outcome === "new";
+const isNoAnswer = (error) => assert.ok(error instanceof NoAnswer, error);
+
 for (const library of ["redis", "ioredis"])
   test(`a server that does not answer, by ${library}`, async (t) => {
     const stuck = await new Server().start();
@@ -157,7 +160,7 @@ for (const library of ["redis", "ioredis"])
       stuck.process.kill("SIGSTOP");
       await assert.rejects(own.send("t", connected), NoAnswer);
       stuck.process.kill("SIGCONT");
-      assert.equal((await own.send("t", connected)).outcome, "new");
+      await until(() => own.send("t", connected).then(isNew, isNoAnswer)); // a busy machine may need several deadlines
     }
   });
 

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Server } from "./server.mjs";
+import { freePort, Server } from "./server.mjs";
 
 const client = fileURLToPath(new URL("..", import.meta.url));
 const root = join(client, "../..");
@@ -84,7 +84,7 @@ test("the service of webhooks", async (t) => {
   const place = new Place(server);
   cpSync(join(root, "examples/webhooks"), place.folder, { recursive: true });
   const [start, deliver, shown, stop] = blocksOf("examples/webhooks/README.md");
-  const PORT = String(20000 + (process.pid % 10000));
+  const PORT = String(await freePort());
   const wrong = `curl -s http://127.0.0.1:$PORT/deliveries --json '{"id":"a b"}'; curl -s http://127.0.0.1:$PORT/deliveries/x\n`;
   const said =
     '{"error":"id: expected 1 to 128 characters of A-Z a-z 0-9 . _ : -"}\n{"error":"there is no such delivery"}\n';

@@ -1,7 +1,6 @@
 // A Redis of its own for a test file.
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { once } from "node:events";
 import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,13 +58,28 @@ function answers(path) {
   });
 }
 
+function isFree(port) {
+  return new Promise((resolve) => {
+    const server = createServer().once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}
+
+/**
+ * A port below those that the kernel gives to connections, to which it would be lost before a server listens. The one
+ * that is 10,000 higher is free as well: the bus of a cluster has it.
+ */
+export async function freePort() {
+  for (;;) {
+    const port = 10000 + Math.floor(Math.random() * 12000);
+    if ((await isFree(port)) && (await isFree(port + 10000))) return port;
+  }
+}
+
 /** One that is reached by TCP, as nodes of a cluster, masters and sentinels are. */
 export class TcpServer extends Server {
   async start() {
-    const free = createServer().listen(0, "127.0.0.1");
-    await once(free, "listening");
-    this.port = (free.address().port % 20000) + 20000; // the bus of a cluster has the port + 10000
-    free.close();
+    this.port = await freePort();
     this.more.push("--port", String(this.port), "--bind", "127.0.0.1");
     await super.start();
     this.client = new Redis(this.socket);

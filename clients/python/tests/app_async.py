@@ -28,6 +28,11 @@ async def lifespan(hf: Holdfast) -> AsyncIterator[None]:
     yield
     note("close")
 
+
+def is_told_to_end() -> bool:
+    return events is not None and os.path.exists(events + ".end")
+
+
 hf = Holdfast("unix:///nowhere", lifespan=lifespan, parallel=8)
 log = logging.getLogger("app")
 
@@ -40,8 +45,10 @@ async def add(a: int, b: int = 1) -> int:
 
 @hf.job
 async def wait(seconds: float, job: Job) -> str:
+    until = time.monotonic() + seconds
     try:
-        await asyncio.sleep(seconds)
+        while time.monotonic() < until and not is_told_to_end():
+            await asyncio.sleep(0.01)
     finally:
         note(f"finally {job.stop_reason}")
     return current_job.id
@@ -60,7 +67,7 @@ async def stubborn(job: Job) -> str:
 def in_thread(seconds: float) -> str:
     note("in a thread")
     until = time.monotonic() + seconds
-    while time.monotonic() < until and not current_job.stopping:
+    while time.monotonic() < until and not current_job.stopping and not is_told_to_end():
         time.sleep(0.01)
     current_job.progress(50, "half")
     return current_job.id

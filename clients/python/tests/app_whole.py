@@ -36,7 +36,7 @@ def broken() -> None:
 @hf.job(keep="1h")
 def waits(job: Job) -> None:
     job.progress(10, "waiting")
-    time.sleep(60)
+    time.sleep(600)
 
 
 @hf.job(keep="1h")
@@ -53,7 +53,7 @@ if "async" in sys.argv:
     @hf.job(keep="1h")
     async def also_waits(job: Job) -> None:
         job.progress(10, "waiting")
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
 
 if __name__ == "__main__":
     hf.run(processes=2)

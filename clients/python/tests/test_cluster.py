@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 import signal
 import socket
@@ -20,12 +21,24 @@ from redis.crc import key_slot
 from holdfast_queue import Holdfast
 
 
+def is_free(port: int) -> bool:
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) != 0
+
+
+def free_port() -> int:
+    """Below those that the kernel gives to connections, to which it would be lost before a server listens. The bus of
+    the node has the port that is 10,000 higher."""
+    while True:
+        port = random.randrange(10000, 22000)
+        if is_free(port) and is_free(port + 10000):
+            return port
+
+
 class Node:
     def __init__(self) -> None:
         self.dir = tempfile.mkdtemp(prefix="hf-py-")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1] % 20000 + 20000  # the bus has the port + 10000
+        self.port = free_port()
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir, "--save", "",
              "--cluster-enabled", "yes"], stdout=subprocess.DEVNULL)

@@ -161,10 +161,8 @@ def test_a_cancel_ends_what_hangs(sync: Parent, events: Path, how: str) -> None:
     run = sync.job("hang", {"how": how})
     noted(events, "hangs " + how)
     sync.cancel(run)
-    started = time.monotonic()
-    while (frame := sync.frame())[0]["t"] == "progress":
+    while (frame := sync.frame())[0]["t"] == "progress":  # within the time for a frame, and not in 600 s
         pass
-    assert time.monotonic() - started < 15
     assert (frame[0]["t"], frame[0]["error"]) == ("retry", "timed out") and b"in hang" in frame[1]
     assert "finally " + how in events.read_text()
     sync.job("give", {"what": "int"})
@@ -297,11 +295,12 @@ def test_a_start_that_cannot_work(pipe: str, fd: str | None, text: str) -> None:
 # ---- the event loop ----
 
 def test_many_at_a_time(loop: Parent, events: Path) -> None:
-    started = time.monotonic()
-    runs = [loop.job("wait", {"seconds": 3}) for _ in range(4)] + [
-        loop.job("in_thread", {"seconds": 3}) for _ in range(4)]
+    runs = [loop.job("wait", {"seconds": 600}) for _ in range(4)] + [
+        loop.job("in_thread", {"seconds": 600}) for _ in range(4)]
+    noted(events, "before wait", 4)
+    noted(events, "in a thread", 4)
+    events.with_name("events.end").touch()
     ends = [loop.frame() for _ in range(12)]
-    assert time.monotonic() - started < 20  # one after the other they take 24
     done = {head["run"]: body for head, body in ends if head["t"] == "done"}
     assert done == {run: f'"job-{run}"'.encode() for run in runs}
     assert {head["run"] for head, _ in ends if head["t"] == "progress"} == set(runs[4:])
@@ -390,7 +389,7 @@ def test_a_busy_loop_ends_with_its_worker(loop: Parent, events: Path) -> None:
     loop.job("wait", {"seconds": 600})
     noted(events, "before wait")
     loop.socket.close()
-    assert loop.ends(15) == 0 and "finally lost" in events.read_text()
+    assert loop.ends() == 0 and "finally lost" in events.read_text()
 
 
 def test_verdicts_in_the_loop(loop: Parent) -> None:

@@ -4,6 +4,7 @@ package testredis
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -39,15 +40,26 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// FreeAddr returns an address of this machine where nothing listened a moment ago.
+func isFree(port int) bool {
+	free, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	free.Close()
+	return true
+}
+
+// FreeAddr returns an address of this machine where nothing listened a moment
+// ago. Its port is below those that the kernel gives to connections, to which it
+// would be lost; the port that is 10,000 higher, that of the bus of a node, is
+// free as well.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		if port := 10000 + rand.IntN(12000); isFree(port) && isFree(port+10000) {
+			return fmt.Sprintf("127.0.0.1:%d", port)
+		}
 	}
-	defer free.Close()
-	return fmt.Sprintf("127.0.0.1:%d", free.Addr().(*net.TCPAddr).Port%20000+20000) // the bus of a node has the port + 10000
 }
 
 // StartNode starts a node of a cluster.
@@ -105,7 +117,7 @@ func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 60 s: %s", what)
+			t.Fatalf("not within 5 minutes: %s", what)
 		}
 	}
 }
