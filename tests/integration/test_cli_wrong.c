@@ -193,9 +193,9 @@ static void many_types_end_with_others(void **state)
 {
     char types[2048] = "\"types\":[\"good\"", name[101];
     (void)state;
-    for (char c = 'a'; c < 'k'; c++) {
+    for (int i = 0; i < 10; i++) {
         const size_t len = strlen(types);
-        memset(name, c, sizeof name - 1);
+        memset(name, 'a' + i, sizeof name - 1);
         name[sizeof name - 1] = '\0';
         (void)snprintf(types + len, sizeof types - len, ",\"%s\"", name);
     }
