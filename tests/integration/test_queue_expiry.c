@@ -10,7 +10,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 
-enum { LATE_MS = 30, WAIT_MS = 15000 };
+enum { LATE_MS = 250, WAIT_MS = 15000 };
 
 static hf_queue_fixture fixture;
 static char detail[HF_DETAIL_SIZE];

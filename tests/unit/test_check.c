@@ -72,6 +72,7 @@ bool hf_site_can_ask(const hf_site *at)
     }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 NOTHING(hf_queue_debt, hf_served *of, hf_debt_event event)
+NOTHING(hf_queue_forgotten, hf_served *of)
 NOTHING(hf_queues_unserved_in, hf_bundle *b, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_readings_answered, hf_bundle *b, hf_served *const *list,
         const hf_read_queue *read, size_t n, int64_t now_ms, uint32_t shortest_ms)
@@ -80,7 +81,7 @@ NOTHING(hf_register_site, hf_site *at)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
         const char *key, const char *text)
 NOTHING(hf_schedules_checked, hf_served *of, bool ticks)
-NOTHING(hf_shards_recheck, hf_served *of)
+NOTHING(hf_queue_recheck, hf_served *of)
 NOTHING(hf_site_clock_read, hf_site *at, int64_t now_ms, uint64_t sent_ns)
 NOTHING(hf_site_refused, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_site_report_lacks, hf_site *at)
