@@ -163,7 +163,7 @@ static void a_queue_that_moves_is_asked_less_and_less_often(void **state)
     hf_err err = hf_admin_stats(admin, queues[0], &stats, detail);
     hf_admin_close(admin);
     admin = patient;
-    assert_int_equal(err, HF_UNSERVED);
+    assert_true(err == HF_UNSERVED || err == HF_UNSURE); /* the last one, at its end */
     assert_in_range(refused(&nodes.nodes[0]) - before, 2, REFUSALS);
     hf_cluster_move_end(&nodes, slot, &nodes.nodes[1]);
     hf_cluster_move_begin(&nodes, slot, &nodes.nodes[0]);
