@@ -399,7 +399,7 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
 /* By the claim itself, so nobody here ever holds it. */
 static void jobs_that_a_claim_buries_are_told(void **state)
 {
-    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .poison = 1};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .poison = 1, .lease_ms = 1000};
     (void)state;
     put("bad", "ok", 0);
     assert_int_equal(hf_queue_fixture_claim(&queue, "its-holder", 1, 100), 1);
