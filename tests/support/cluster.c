@@ -293,7 +293,8 @@ void hf_cluster_move_end(hf_cluster_fixture *c, unsigned slot, hf_fixture *to)
                                 "OK");
 }
 
-/* A primary that is busy may not come to it within the time that Redis allows. */
+/* A primary that is busy may not come to it within the time that Redis allows, and an
+ * election that failed bars others for minutes. */
 void hf_cluster_promote(hf_fixture *replica)
 {
     for (int i = 0; i < PROMOTE_TRIES && !hf_cluster_is_primary(replica); i++) {
@@ -302,8 +303,7 @@ void hf_cluster_promote(hf_fixture *replica)
         while (!hf_cluster_is_primary(replica) && hf_test_now_ms() < until_ms)
             hf_test_pause_ms(2);
     }
-    if (!hf_cluster_is_primary(
-            replica)) /* an election that failed bars others for minutes */
+    if (!hf_cluster_is_primary(replica))
         hf_cluster_take_over(replica);
 }
 
