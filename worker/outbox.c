@@ -444,8 +444,10 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
     if (err == HF_NOSCRIPT && keep_locks(b))
         return;
     outbox_of(b->served)->sending[b->op] = false;
-    for (size_t i = 0; is_settled(err) && i < b->n; i++)
+    for (size_t i = 0; is_settled(err) && i < b->n; i++) {
         settle_notes(b->runs[i], err);
+        b->runs[i]->kept_ns = answer->sent_ns;
+    }
     send_again(b, false);
     if (err != HF_OK && err != HF_UNSURE && !hf_err_is(err, HF_ERR_AT_ONCE) &&
         hf_queue_refused(b->served, b->site, err, answer->detail))
@@ -453,9 +455,9 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
     free(b);
 }
 
-/* Redis's clock may have been set forward, and have ended the locks of these jobs. A
- * renewal makes them again; the watchdog's own may come after the verdicts, so they wait
- * for this one. It also takes along the unreported notes of the runs. */
+/* A renewal makes locks again that a step of Redis's clock has ended. The watchdog's own
+ * may come after the verdicts, so they wait for this one. It also takes along the
+ * unreported notes of the runs. */
 static bool keep_locks(batch *b)
 {
     hf_worker *w = b->worker;
@@ -498,6 +500,24 @@ static bool has_unreported(const batch *b)
     for (size_t i = 0; !ends && i < b->n; i++)
         if (b->runs[i]->stands_in_for == NULL && hf_notes_unreported(b->runs[i]))
             return true;
+    return false;
+}
+
+/* The watchdog verifies a lease, and has not renewed it yet: its lock may have ended,
+ * because Redis's clock was set forward, or this is another Redis. */
+static bool in_doubt(const batch *b)
+{
+    uint32_t lease_ms = b->worker->opts.lease_ms;
+    uint64_t verify_ns = hf_watchdog_verify_ns(b->worker->watchdog);
+    if (hf_boot_ns() > verify_ns + lease_ms * HF_MS_NS)
+        return false; /* what is held was renewed since */
+    for (size_t i = 0; i < b->n; i++) {
+        const hf_run *run = b->runs[i];
+        uint64_t until_ns = run->lease == NULL ? 0 : hf_lease_deadline_ns(run->lease);
+        if (until_ns != 0 && until_ns < hf_lease_deadline(verify_ns, lease_ms) &&
+            run->kept_ns < verify_ns)
+            return true;
+    }
     return false;
 }
 
@@ -589,7 +609,8 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     batch *b = gather(w, served, op);
     if (b == NULL)
         return false;
-    if (has_unreported(b) && keep_locks(b)) {
+    int64_t not_after = hf_site_not_after(served->site); /* a later step is LATE */
+    if ((has_unreported(b) || in_doubt(b)) && keep_locks(b)) {
         outbox_of(served)->sent[op] = w->outbox->flushes;
         return true;
     }
@@ -599,7 +620,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     if (items != NULL) {
         fill(b, items);
         hf_verdict_args args = {.worker = w->id,
-                                .not_after = hf_site_not_after(served->site),
+                                .not_after = not_after,
                                 .dead_max = w->opts.dead_max,
                                 .dead_age_ms = w->opts.dead_age_ms,
                                 .poison = w->opts.poison,

@@ -51,6 +51,7 @@ struct hf_watchdog {
     hf_watchdog_opts opts;
 
     hf_watch_loop *loop; /* a reference */
+    _Atomic uint64_t verify_ns;
 
     /* its thread only, once that runs */
     uv_poll_t timer;
@@ -652,6 +653,7 @@ bool hf_watchdog_has_leases(hf_watchdog *w)
 void hf_watchdog_verify(hf_watchdog *w)
 {
     uv_mutex_lock(&w->lock);
+    atomic_store(&w->verify_ns, hf_boot_ns());
     for (size_t i = 0; i < w->heap.n; i++) {
         hf_lease_slot *slot = &w->heap.slots[i];
         if (slot->lease->in_flight)
@@ -663,6 +665,11 @@ void hf_watchdog_verify(hf_watchdog *w)
     hf_lease_heap_order(&w->heap);
     arm(w);
     uv_mutex_unlock(&w->lock);
+}
+
+uint64_t hf_watchdog_verify_ns(const hf_watchdog *w)
+{
+    return atomic_load(&w->verify_ns);
 }
 
 void hf_watchdog_call(hf_watchdog *w, uint64_t at_ns)

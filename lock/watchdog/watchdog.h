@@ -118,6 +118,9 @@ bool hf_watchdog_has_leases(hf_watchdog *watchdog);
 /* Renews everything at once (a failover, a queue that moved, a new connection, a
  * clock that jumped). */
 void hf_watchdog_verify(hf_watchdog *watchdog);
+/* When that was called last, by hf_boot_ns(); 0: never. What was locked before may have
+ * no lock until it is renewed. Any thread. */
+uint64_t hf_watchdog_verify_ns(const hf_watchdog *watchdog);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,
  * HF_CANCEL, HF_IN_LINE (as HF_OK), or a fault for leases[i]; any other err: nothing was

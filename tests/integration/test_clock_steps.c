@@ -284,6 +284,27 @@ static void a_job_that_ends_after_a_step_forward_is_done(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* Something else has told the worker of the step, so the verdict is not too late. The
+ * watchdog's renewal is still on its way. */
+static void a_job_that_ends_after_a_step_that_was_heard_is_done(void **state)
+{
+    (void)state;
+    start();
+    hf_queue_fixture_put(&fixture, "held", "gate", 0);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1 && at_rest());
+    hf_proxy_keep_request(&proxy, hf_lua_queue_renew.sha1);
+    hf_fixture_clock_jump(&fixture.redis, HOUR_MS);
+    hf_queue_fixture_put(&fixture, "quick", "ok", 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "the clock of Redis jumped") == 1 &&
+                          hf_proxy_keeps_request(&proxy));
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 2 ||
+                          hf_queue_fixture_meta(&fixture, "lost") > 0);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "lost"), -1);
+    hf_proxy_let_go(&proxy);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* ---- producers ---- */
 
 static void *step_after_the_cut(void *arg)
@@ -335,6 +356,7 @@ int main(void)
         CASE(a_worker_checks_at_once_when_the_clock_was_set_back),
         CASE(the_job_of_a_dead_holder_runs_again_after_a_step_back),
         CASE(a_job_that_ends_after_a_step_forward_is_done),
+        CASE(a_job_that_ends_after_a_step_that_was_heard_is_done),
         CASE(a_lost_request_is_not_executed_again_after_a_step_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,7 @@ SAYS(bool, false, hf_site_clock_sample, hf_site *site, int64_t now_ms, uint64_t 
 SAYS(bool, false, hf_client_was_idle, const hf_client *client)
 SAYS(hf_err, HF_OK, hf_lease_answer, const hf_lease *lease, hf_lease_note *note)
 SAYS(uint64_t, 1, hf_lease_deadline_ns, const hf_lease *lease)
+SAYS(uint64_t, 1, hf_lease_deadline, uint64_t sent_ns, uint32_t ttl_ms)
 SAYS(void *, (void *)lease, hf_lease_user, const hf_lease *lease)
 SAYS(hf_err, HF_NOMEM, hf_node_second_replicas, hf_node *node)
 NOTHING(hf_node_second_confirm, hf_node *node, hf_confirm *confirm)
@@ -276,6 +277,7 @@ NOTHING(hf_watchdog_answer, hf_renew_batch *batch, hf_err err, uint64_t sent_ns,
         const hf_err *codes, const hf_lease_note *notes)
 NOTHING(hf_watchdog_call, hf_watchdog *dog, uint64_t at_ns)
 NOTHING(hf_watchdog_verify, hf_watchdog *dog)
+SAYS(uint64_t, 0, hf_watchdog_verify_ns, const hf_watchdog *dog)
 NOTHING(hf_watchdog_drop_many, hf_watchdog *watchdog, hf_lease *const *leases, size_t n)
 
 /* ---- tests ---- */

@@ -112,11 +112,11 @@ bool hf_site_clock_sample(hf_site *site, int64_t now_ms, uint64_t sent_ns)
     if (!is_worth_logging(site->worker, step_ms))
         return false;
     atomic_store(&site->stepped_ms, step_ms);
+    hf_watchdog_verify(site->worker->watchdog); /* a step forward ends locks */
     return true;
 }
 
-/* Leases may have lost their locks by a step forward. After a step back what was ready
- * stays ready: a check sees to it. */
+/* After a step back what was ready stays ready: a check sees to it. */
 void hf_site_clock_tell(hf_site *site)
 {
     hf_worker *w = site->worker;
@@ -125,7 +125,6 @@ void hf_site_clock_tell(hf_site *site)
         return;
     hf_log_field field = {.key = "by_ms", .number = by_ms};
     hf_report(w, HF_LOG_ERROR, "the clock of Redis jumped", &field, 1);
-    hf_watchdog_verify(w->watchdog);
     if (by_ms < 0)
         w->hooks->on_clock_back(site);
 }

@@ -84,8 +84,9 @@ bool hf_site_unserved(hf_site *site, hf_err err, const char *detail);
 
 /* ---- its clock ---- */
 
-/* An answer says now_ms. Any thread. True: the clock was set, and the loop's thread has
- * to call the second one, which tells the other parts. The third one does both. */
+/* An answer says now_ms. Any thread. True: the clock was set, leases are verified, and
+ * the loop's thread has to call the second one, which tells the other parts. The third
+ * one does both. */
 bool hf_site_clock_sample(hf_site *site, int64_t now_ms, uint64_t sent_ns);
 void hf_site_clock_tell(hf_site *site);
 void hf_site_clock_read(hf_site *site, int64_t now_ms, uint64_t sent_ns);

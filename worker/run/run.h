@@ -65,7 +65,8 @@ struct hf_run {
     hf_bytes words;         /* KEEP: owned; what is kept (result.c) */
     hf_bytes checkpoint;    /* of an earlier run; behind the record */
     struct hf_notes *notes; /* owned, NULL: none (notes.h); under note_lock */
-    uint64_t noted; /* what the outbox has sent of them, for hf_notes_answered() */
+    uint64_t noted;   /* what the outbox has sent of them, for hf_notes_answered() */
+    uint64_t kept_ns; /* when the outbox asked to renew its lock; 0: it did not */
     _Atomic(hf_process *) process; /* of a program */
     struct hf_child *child;        /* of a pool, while it runs there */
     atomic_bool lost, cancelled, timed_out, stopping;
