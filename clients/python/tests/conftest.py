@@ -76,7 +76,7 @@ def r(server: Server) -> redis.Redis:
 
 @pytest.fixture
 def hf(server: Server, r: redis.Redis) -> Iterator[Holdfast]:
-    hf = Holdfast(server.url)
+    hf = Holdfast(server.url, deadline="60s")
     yield hf
     hf.close()
 

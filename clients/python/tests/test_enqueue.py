@@ -248,7 +248,7 @@ def test_a_result_that_is_there(hf: Holdfast, r: redis.Redis) -> None:
 
 def test_asyncio(server: Server, r: redis.Redis) -> None:
     async def main() -> None:
-        hf = Holdfast(server.url)
+        hf = Holdfast(server.url, deadline="60s")
 
         @hf.job(keep="1h")
         async def add(a: int) -> int:

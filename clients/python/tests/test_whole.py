@@ -31,7 +31,7 @@ def app(request: pytest.FixtureRequest) -> Iterator[Holdfast]:
     worker = subprocess.Popen([sys.executable, str(APP), request.param], stderr=log, stdout=log, env={
         **os.environ, "PYTHONPATH": str(SRC), "HOLDFAST_BIN": command, "REDIS_URL": server.url})
     hf = app_whole.hf
-    real, hf._link = hf._link, Holdfast(server.url)._link
+    real, hf._link = hf._link, Holdfast(server.url, deadline="60s")._link
     hf._registered.clear()
     try:
         yield hf
