@@ -32,7 +32,7 @@ local OF_META = {
   'cron_by', 'cron_high',
 }
 local ENDS = {
-  seen = 86400000, last = 3600000, ended = 86400000, purged = 60000,
+  seen = 86400000, last = 86400000, ended = 86400000, purged = 60000,
   told = 60000, answer = 86400000, past = 172800000, runs = 60000, -- at most, ms
 }
 local LISTS = { workers = true, told = true }

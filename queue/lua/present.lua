@@ -12,6 +12,7 @@ open_writes()
 if alive == 0 then
   call('ZREM', WORKERS, worker)
   call('HDEL', HANDLES, worker)
+  call('DEL', P .. 'last:' .. worker)
   return { OK, now }
 end
 call('ZADD', WORKERS, now + alive, worker)

@@ -8,16 +8,23 @@
 --  returns  {OK, now, jobs released}. Sent twice, the second releases none.
 --- @step "steps/guard.lua"
 open_writes()
-local number, fence, jobs = string.match(
-  call('GET', P .. 'last:' .. ARGV[1]) or '', '^(%S+) (%S+) (.*)$')
+local number, fence, lease_end, jobs = string.match(
+  call('GET', P .. 'last:' .. ARGV[1]) or '', '^(%S+) (%S+) (%S+) (.*)$')
 if number ~= ARGV[2] then
   return { OK, now, 0 }
 end
+
+-- A lock that is missing may have ended by this clock alone. The lease of a later holder ends later.
+local function is_ours(id)
+  local token = call('GET', LOCK .. id)
+  return token == ARGV[1] .. ':' .. fence or not token and call('ZSCORE', RUNNING, id) == lease_end
+end
+
 local uses, due, released = call('HGET', META, 'uses'), nil, 0
 for word in string.gmatch(jobs, '%S+') do
   if string.sub(word, 1, 1) == '=' then -- when those are due that follow
     due = math.min(string.sub(word, 2) + 0, now) -- it was due, though this clock was set back
-  elseif call('GET', LOCK .. word) == ARGV[1] .. ':' .. fence then
+  elseif is_ours(word) then
     if not cancelled(word, fence) then
       call('ZREM', RUNNING, word)
       put_back(word, due, uses, false)

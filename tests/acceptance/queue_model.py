@@ -407,10 +407,10 @@ class Producer:
 
 
 class Claimed:
-    """The last claim of a worker that gave jobs: [(id, due)]."""
+    """The last claim of a worker that gave jobs: [(id, due)], and when their leases end by the queue's clock."""
 
-    def __init__(self, number, fence, jobs, until):
-        self.number, self.fence, self.jobs, self.until = number, fence, jobs, until
+    def __init__(self, number, fence, jobs, ends, until):
+        self.number, self.fence, self.jobs, self.ends, self.until = number, fence, jobs, ends, until
 
 
 class Kept:
@@ -677,7 +677,7 @@ class Queue:
         if taken:
             self.fence = fence
             jobs = [(job.id, due) for job, due in taken]
-            self.claims[worker] = Claimed(number, fence, jobs, self.now + int(lease))
+            self.claims[worker] = Claimed(number, fence, jobs, taken[0][0].score, self.now + 86400000)
             marks = [word for k, (job, _) in enumerate(taken)
                      if k < over or job.crashes or job.checkpoint
                      for word in (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
@@ -721,7 +721,9 @@ class Queue:
             return [OK, self.now, 0]
         for id, due in claimed.jobs:
             job = self.jobs.get(id)
-            if job and self.locked(job) and job.token == f"{worker}:{claimed.fence}":
+            ours = job and (job.token == f"{worker}:{claimed.fence}" if self.locked(job)
+                            else job.place == "running" and job.score == claimed.ends)
+            if ours:
                 if not self.cancelled(job, claimed.fence):
                     self.wait_again(job, min(due, self.now))
                 released += 1

@@ -226,6 +226,38 @@ static void a_lost_claim_is_given_back_though_the_clock_was_set_back(void **stat
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* The step has ended its locks. A lost answer is no crash, and no lease has to be over.
+ */
+static void a_lost_claim_is_given_back_though_the_clock_was_set_forward(void **state)
+{
+    (void)state;
+    start();
+    hf_proxy_refuse(&proxy, true);
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
+    hf_queue_fixture_put(&fixture, "a", "ok", 0);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
+    hf_fixture_clock_jump(&fixture.redis, HOUR_MS);
+    hf_proxy_refuse(&proxy, false);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "crashed"), -1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "KEYS hf:{q}:last:*"), "");
+}
+
+static void a_lost_claim_gives_back_nothing_of_a_later_holder(void **state)
+{
+    (void)state;
+    enum { SHORT_MS = 40 };
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "a", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, SHORT_MS), 1);
+    uint64_t number = fixture.number;
+    EVENTUALLY(5000, hf_queue_fixture_claim(&fixture, "other", 1, SHORT_MS) == 1);
+    hf_fixture_clock_jump(&fixture.redis, HOUR_MS);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", number), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:running a") > 0);
+}
+
 /* The claim of a job tells it of the step. Its last check was a moment ago. */
 static void a_worker_checks_at_once_when_the_clock_was_set_back(void **state)
 {
@@ -353,6 +385,8 @@ int main(void)
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),
+        CASE(a_lost_claim_is_given_back_though_the_clock_was_set_forward),
+        CASE(a_lost_claim_gives_back_nothing_of_a_later_holder),
         CASE(a_worker_checks_at_once_when_the_clock_was_set_back),
         CASE(the_job_of_a_dead_holder_runs_again_after_a_step_back),
         CASE(a_job_that_ends_after_a_step_forward_is_done),
