@@ -320,6 +320,30 @@ def test_a_request_that_comes_twice_is_executed_once(hf: Holdfast, r: redis.Redi
     assert lost and r.zcard("hf:{default}:schedule") == 0
 
 
+def test_a_request_is_not_executed_again_after_a_step_forward(hf: Holdfast, r: redis.Redis, monkeypatch: Any) -> None:
+    """The step ends what Redis remembers of the producer, so nobody can tell."""
+    @hf.job
+    def add(a: int) -> None: ...
+
+    link, lost = hf._link, []
+    execute = link.execute
+
+    def lose(command: Any) -> Any:
+        answer = execute(command)
+        if command.words[0] == "EVALSHA" and command.key == "hf:{/}:":
+            answer[1] -= 3600000  # an hour, until the first answer is lost
+        elif command.words[0] == "EVALSHA" and not lost:
+            lost.append(1)
+            r.delete("hf:{default}:jobs", "hf:{default}:schedule", *r.keys("hf:{default}:seen:*"))  # it is done
+            raise redis.ConnectionError("lost")
+        return answer
+    monkeypatch.setattr(link, "execute", lose)
+    with pytest.raises(NoAnswer):
+        add.enqueue(0)
+    assert r.zcard("hf:{default}:schedule") == 0
+    assert add.enqueue(1).outcome == "new"
+
+
 def test_scripts_are_loaded_again(hf: Holdfast, r: redis.Redis) -> None:
     @hf.job
     def add(a: int) -> None: ...

@@ -20,7 +20,7 @@ from ._options import Duration, Options, count, due_of, fields_of
 from ._ref import JobRef, Outcome
 from ._run import is_async
 from ._schedules import Schedule
-from .errors import HoldfastError, Refused
+from .errors import HoldfastError, NoAnswer, Refused
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVarTuple, Unpack
@@ -40,7 +40,7 @@ Backoff = Callable[[int, BaseException], Union[Duration, None]]
 JOBS_MAX = 10000  # of one call
 BYTES_MAX = 64 << 20  # of its records
 PAYLOAD_MAX = 63 << 20
-_EXISTS, _PLAIN_EXISTS = -1, (-1, -6, -7)
+_EXISTS, _LATE, _PLAIN_EXISTS = -1, -4, (-1, -6, -7)
 _HOW: Mapping[bytes, Outcome] = {b"skipped": "skipped", b"replaced": "replaced", b"parked": "parked"}
 
 
@@ -189,7 +189,8 @@ class Holdfast:
                redis+cluster://h1,h2 as everywhere in Holdfast
     queue      of jobs that do not name one
     deadline   how long a call waits for Redis before it fails with NoAnswer
-    remember   how long Redis remembers requests, so that one that comes twice is executed once
+    remember   how long Redis remembers requests, so that one that comes twice is executed once; it is at
+               least twice the deadline
     lifespan   a context manager, or an async one, that each handler process enters before its first job
     parallel   how many jobs a process with async handlers runs at a time
     redis      more arguments for the client of redis-py, such as ssl_ca_certs"""
@@ -207,7 +208,8 @@ class Holdfast:
         self.jobs: dict[str, JobFunction[Any, Any, Any]] = {}
         self.schedules: dict[str, Schedule] = {}
         self._deadline = to_ms(deadline, "deadline", 1) / 1000
-        self._remember = to_ms(remember, "remember", 1)
+        self._remember = max(to_ms(remember, "remember", 1), int(2000 * self._deadline))
+        self._clock: tuple[int, float, float] | None = None  # Redis's at its last answer, and two of this machine
         self._hooks: list[Callable[[Call], Any]] = []
         self._middleware: list[Callable[..., Any]] = []
         self._starts: list[Callable[[], Any]] = []
@@ -406,8 +408,21 @@ class Holdfast:
         return _link._is_later(error)
 
     def _register(self, queue: str) -> Steps[None]:
-        yield from _link.send("register", self._prefix("/"), queue, deadline=self._deadline)
+        answer = yield from _link.send("register", self._prefix("/"), queue, deadline=self._deadline)
+        self._note_time(answer)
         self._registered.add(queue)
+
+    def _note_time(self, answer: list[Any]) -> None:
+        self._clock = (answer[1], time.monotonic(), time.time())
+
+    def _known_until(self) -> int:
+        """Until when Redis will remember a request that is sent now. A clock that stands while the machine is
+        suspended does not count."""
+        if self._clock is None:
+            return 0
+        at, monotonic, wall = self._clock
+        passed = max(time.monotonic() - monotonic, time.time() - wall)
+        return at + int(passed * 1000) + self._remember
 
     def _accept(self, calls: list[Call]) -> Steps[list[JobRef]]:
         plan = calls[0].plan
@@ -437,15 +452,18 @@ class Holdfast:
                 try:
                     answer = yield from _link.send(
                         "enqueue_with" if optional else "enqueue", self._prefix(tag), lane.producer, lane.number, 0,
-                        self._remember, waited, *words, deadline=self._deadline)
+                        self._remember, waited, *words, deadline=self._deadline, known_until=self._known_until())
                 except Sharded as sharded:
                     self._shards[queue] = sharded.tags
                     tag = self._shard(queue, calls)
                     continue
+                self._note_time(answer)
                 if answer[0] == 0:
                     if len(answer) < 5 and not answer[3]:  # all are new
                         return [JobRef(self, id, queue, "new", tag, call.plan.kept) for id, call in zip(ids, calls)]
                     return self._refs(calls, ids, tag, answer)
+                if answer[0] == _LATE:
+                    raise NoAnswer("Redis has not answered at first, and its clock was set forward since then")
                 if answer[0] != _EXISTS:
                     raise Refused(f"Redis answered {answer[0]}")  # of a made id another job exists: others
         finally:

@@ -73,9 +73,10 @@ def _translated(error: Exception) -> Exception:
     return Refused(text)
 
 
-def send(name: str, key: str, *args: Any, deadline: float = 5.0) -> Steps[Any]:
+def send(name: str, key: str, *args: Any, deadline: float = 5.0, known_until: int = 0) -> Steps[Any]:
     """One execution of a script. It is sent again until it is answered, for `deadline` seconds: the
-    arguments must make that harmless."""
+    arguments must make that harmless. known_until: Redis remembers a numbered request until this time of its
+    clock; one that is sent again must not come later, also if that clock was set forward."""
     sha1, text = script(name)
     end, pause = time.monotonic() + deadline, _FIRST_PAUSE
     command = Command(key, ("EVALSHA", sha1, 1, key, *args))
@@ -89,6 +90,8 @@ def send(name: str, key: str, *args: Any, deadline: float = 5.0) -> Steps[Any]:
                 raise _translated(error) from None
             if time.monotonic() >= end:
                 raise NoAnswer(f"no answer from Redis in {deadline:g} s: {error}") from error
+            if known_until:
+                command = Command(key, ("EVALSHA", sha1, 1, key, *args[:2], known_until, *args[3:]))
             yield Sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             continue
