@@ -28,7 +28,7 @@ type Options struct {
 	Namespace string        // the beginning of all keys; "hf" if it is empty
 	Queue     string        // of jobs that name none; "default" if it is empty
 	Deadline  time.Duration // how long a call waits for Redis before it fails with ErrNoAnswer; 0: 5 s
-	Remember  time.Duration // how long Redis remembers requests, so that one that comes twice is executed once; 0: 60 s
+	Remember  time.Duration // how long Redis remembers requests, so that one that comes twice is executed once; 0: 60 s; at least twice the deadline
 }
 
 // A Client enqueues jobs. It may be used by any number of goroutines.
@@ -50,6 +50,13 @@ type Client struct {
 
 	mutex sync.Mutex
 	lanes []*lane
+	clock clock
+}
+
+// A clock is Redis's at its last answer.
+type clock struct {
+	redis int64     // ms
+	at    time.Time // of this machine
 }
 
 // A lane is a name under which one request at a time is numbered, so that Redis
@@ -73,6 +80,7 @@ func New(options Options) *Client {
 		millis(new(int64), c.link.deadline, "Options.Deadline", time.Millisecond, delayMax),
 		millis(&c.remember, cmp.Or(options.Remember, time.Minute), "Options.Remember", time.Millisecond, delayMax),
 	)
+	c.remember = max(c.remember, 2*c.link.deadline.Milliseconds())
 	if c.err == nil && c.link.client == nil {
 		url := cmp.Or(options.URL, os.Getenv("REDIS_URL"), "redis://localhost:6379/0")
 		c.link.client, c.err = connect(url, c.link.deadline)
@@ -154,8 +162,28 @@ func (c *Client) register(ctx context.Context, queue string) error {
 	if code := intOf(answer[0]); code != 0 {
 		return &RefusedError{fmt.Sprintf("register answered %d", code)}
 	}
+	c.noteTime(answer)
 	c.registered.Store(queue, true)
 	return nil
+}
+
+func (c *Client) noteTime(answer []any) {
+	if len(answer) > 1 {
+		c.mutex.Lock()
+		c.clock = clock{intOf(answer[1]), time.Now()}
+		c.mutex.Unlock()
+	}
+}
+
+// knownUntil tells until when Redis will remember a request that is sent now.
+// The monotonic clock may stand while the machine is suspended.
+func (c *Client) knownUntil() int64 {
+	c.mutex.Lock()
+	last := c.clock
+	c.mutex.Unlock()
+	now := time.Now()
+	passed := max(now.Sub(last.at), now.Round(0).Sub(last.at.Round(0)))
+	return last.redis + passed.Milliseconds() + c.remember
 }
 
 func intOf(value any) int64 {

@@ -20,6 +20,7 @@ const (
 	codeOK     = 0
 	codeExists = -1
 	codeGone   = -3
+	codeLate   = -4
 	codeRuns   = -6
 	codeDead   = -7
 )
@@ -211,7 +212,7 @@ func (c *Client) accept(ctx context.Context, jobs []*pending) ([]*JobRef, error)
 		}
 		lane.number++
 		waited := time.Since(started).Milliseconds()
-		answer, err := c.link.send(ctx, script, c.prefix(tag),
+		answer, err := c.link.sendKnown(ctx, c.knownUntil(), script, c.prefix(tag),
 			append([]any{lane.producer, lane.number, 0, c.remember, waited}, words...)...)
 		var sharded *shardedError
 		switch {
@@ -219,7 +220,10 @@ func (c *Client) accept(ctx context.Context, jobs []*pending) ([]*JobRef, error)
 			c.shards.Store(queue, sharded.tags)
 		case err != nil:
 			return nil, err
+		case intOf(answer[0]) == codeLate:
+			return nil, fmt.Errorf("%w at first, and its clock was set forward since then", ErrNoAnswer)
 		case intOf(answer[0]) == codeOK:
+			c.noteTime(answer)
 			return c.refs(jobs, ids, tag, answer), nil
 		case intOf(answer[0]) != codeExists:
 			return nil, &RefusedError{fmt.Sprintf("%s answered %d", script, intOf(answer[0]))}

@@ -327,6 +327,25 @@ func TestARequestThatComesTwiceIsExecutedOnce(t *testing.T) {
 	}
 }
 
+// The step ends what Redis remembers of the producer, so nobody can tell.
+func TestARequestIsNotExecutedAgainAfterAStepForward(t *testing.T) {
+	ctx, _, r := start(t)
+	l := &loser{}
+	own := redis.NewClient(r.Options())
+	defer own.Close()
+	own.AddHook(l)
+	c := New(Options{Redis: own})
+	must1[*JobRef](t)(Enqueue(ctx, c, email{"0"}))
+	c.clock.redis -= time.Hour.Milliseconds() // until the next answer is lost
+	l.lose = func() {
+		r.Del(ctx, append(r.Keys(ctx, "hf:{default}:seen:*").Val(), "hf:{default}:jobs", "hf:{default}:schedule")...)
+	}
+	if _, err := Enqueue(ctx, c, email{"1"}); !errors.Is(err, ErrNoAnswer) || waiting(t, r, "default") != 0 {
+		t.Errorf("expected no second execution, found %v", err)
+	}
+	must1[*JobRef](t)(Enqueue(ctx, c, email{"2"}))
+}
+
 func TestScriptsAreLoadedAgain(t *testing.T) {
 	ctx, c, r := start(t)
 	must1[*JobRef](t)(Enqueue(ctx, c, email{"0"}))

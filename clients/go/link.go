@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,9 +79,16 @@ func refusal(err error) error {
 // send executes a script. It sends the request again until it is answered, until
 // the deadline: the arguments must make that harmless.
 func (l *link) send(ctx context.Context, name, key string, args ...any) ([]any, error) {
+	return l.sendKnown(ctx, 0, name, key, args...)
+}
+
+// sendKnown sends a numbered request, which Redis remembers until a time of its
+// clock. If it is sent again, it must not come later, also if that clock was set
+// forward.
+func (l *link) sendKnown(ctx context.Context, knownUntil int64, name, key string, args ...any) ([]any, error) {
 	script := scripts()[name]
 	words := append([]any{"EVALSHA", script.sha1, 1, key}, args...)
-	answer, err := l.persist(ctx, key, words, []any{"SCRIPT", "LOAD", script.text})
+	answer, err := l.persist(ctx, key, knownUntil, words, []any{"SCRIPT", "LOAD", script.text})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +99,7 @@ func (l *link) send(ctx context.Context, name, key string, args ...any) ([]any, 
 	return list, nil
 }
 
-func (l *link) persist(ctx context.Context, key string, words, loading []any) (any, error) {
+func (l *link) persist(ctx context.Context, key string, knownUntil int64, words, loading []any) (any, error) {
 	end, pause := time.Now().Add(l.deadline), firstPause
 	for {
 		answer, err := l.do(ctx, key, words)
@@ -118,6 +126,10 @@ func (l *link) persist(ctx context.Context, key string, words, loading []any) (a
 		}
 		if !time.Now().Before(end) {
 			return nil, fmt.Errorf("%w in %v: %w", ErrNoAnswer, l.deadline, err)
+		}
+		if knownUntil != 0 {
+			words = slices.Clone(words) // the client may still have them
+			words[6] = knownUntil
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
