@@ -43,7 +43,8 @@ export interface HoldfastOptions {
   queue?: string;
   /** How long a call waits for Redis before it fails with NoAnswer: 5 s. */
   deadline?: Duration;
-  /** How long Redis remembers requests, so that one that comes twice is executed once: 60 s. */
+  /** How long Redis remembers requests, so that one that comes twice is executed once: 60 s, or twice the
+   * deadline if that is more. */
   remember?: Duration;
 }
 
@@ -76,7 +77,7 @@ export class Holdfast {
     const route =
       redis === undefined ? routeTo(parseAddress(this.url), { library, tls, timeout }) : new OwnRoute(redis);
     this.link = new Link(route, timeout);
-    this.producer = new Producer(this, toMs(options.remember ?? "60s", "remember", 1));
+    this.producer = new Producer(this, Math.max(toMs(options.remember ?? "60s", "remember", 1), 2 * timeout));
   }
 
   /** What a log shows of it: not its URL, which may have a password. */
@@ -204,10 +205,10 @@ export class Holdfast {
   // ---- Redis ----
 
   /** One execution of a script for the queue with this tag. */
-  script(name: ScriptName, tag: string, args: Word[]): Promise<Answer> {
+  script(name: ScriptName, tag: string, args: Word[], knownUntil?: number): Promise<Answer> {
     if (this.mode !== undefined)
       throw new HoldfastError("expected a job in Redis: in a test mode look at its list of jobs");
-    return this.link.send(name, `${this.namespace}:{${tag}}:`, args);
+    return this.link.send(name, `${this.namespace}:{${tag}}:`, args, knownUntil);
   }
 
   listenerOf(tag: string): Listener {

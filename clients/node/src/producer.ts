@@ -1,6 +1,6 @@
 /** Enqueueing: jobs become one request that Redis executes once, however often it comes. */
 import type { Call } from "./call.js";
-import { Refused } from "./errors.js";
+import { NoAnswer, Refused } from "./errors.js";
 import type { Holdfast } from "./holdfast.js";
 import { IdMaker, randomName, shardOf } from "./ids.js";
 import { JobRef, type Outcome } from "./ref.js";
@@ -11,6 +11,7 @@ const JOBS_MAX = 10000; // of one call
 const BYTES_MAX = 64 * 2 ** 20; // of its records
 const OK = 0;
 const EXISTS = -1;
+const LATE = -4;
 const PLAIN_EXISTS = [-1, -6, -7];
 
 /** A name under which one request at a time is numbered, so that Redis executes it once. */
@@ -25,6 +26,7 @@ export class Producer {
   private readonly registered = new Set<string>();
   private readonly shards = new Map<string, string[]>();
   private turn = 0;
+  private clock = { redis: 0, boot: 0, wall: 0 }; // at the last answer of Redis: its time, and two of this machine
 
   constructor(
     private readonly hf: Holdfast,
@@ -40,7 +42,7 @@ export class Producer {
     const queue = checked(calls);
     const started = performance.now();
     if (!this.registered.has(queue)) {
-      await this.hf.script("register", "/", [queue]);
+      this.noteTime(await this.hf.script("register", "/", [queue]));
       this.registered.add(queue);
     }
     const name = calls.some((call) => call.plan.optional) ? "enqueue_with" : "enqueue";
@@ -52,8 +54,11 @@ export class Producer {
         const waited = String(Math.floor(performance.now() - started));
         const args = [lane.producer, String(++lane.number), "0", String(this.remember), waited, ...wordsOf(calls, ids)];
         try {
-          const answer = await this.hf.script(name, tag, args);
+          const answer = await this.hf.script(name, tag, args, this.knownUntil());
+          this.noteTime(answer);
           if (answer[0] === OK) return this.refs(calls, ids, tag, answer);
+          if (answer[0] === LATE)
+            throw new NoAnswer("Redis has not answered at first, and its clock was set forward since then");
           if (answer[0] !== EXISTS) throw new Refused(`Redis answered ${answer[0]}`);
           // Another job has one of the ids that were made: others, then.
         } catch (error) {
@@ -65,6 +70,17 @@ export class Producer {
       this.lanes.push(lane);
     }
     throw new Refused("all ids that were made are in use: is the clock of this machine set far back?");
+  }
+
+  private noteTime(answer: Answer): void {
+    this.clock = { redis: answer[1], boot: performance.now(), wall: Date.now() };
+  }
+
+  /** Until when Redis will remember a request that is sent now. A clock that stands while the machine is
+   * suspended does not count. */
+  private knownUntil(): number {
+    const passed = Math.max(performance.now() - this.clock.boot, Date.now() - this.clock.wall);
+    return this.clock.redis + Math.floor(passed) + this.remember;
   }
 
   private tagOf(queue: string, calls: readonly Call[]): string {

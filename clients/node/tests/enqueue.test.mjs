@@ -141,6 +141,29 @@ test("a request whose answer was lost is executed once", async () => {
   assert.equal(await r.hlen("hf:{default}:jobs"), 2);
 });
 
+test("a request is not executed again after a step of Redis's clock forward", async () => {
+  await hf.send("t", "before");
+  const { link, producer } = hf;
+  const execute = link.execute;
+  let lost = false;
+  producer.clock.redis -= 3600000; // until the next answer, which is lost
+  link.execute = async function (key, words, end) {
+    const answer = await execute.call(this, key, words, end);
+    if (lost || words[0] !== "EVALSHA") return answer;
+    lost = true; // the step ends what Redis remembers of the producer, and the job is done
+    await r.del(...(await r.keys("hf:{default}:seen:*")), "hf:{default}:jobs", "hf:{default}:schedule");
+    throw new Error("lost");
+  };
+  try {
+    await assert.rejects(hf.send("t", "lost"), NoAnswer);
+  } finally {
+    link.execute = execute;
+  }
+  assert.ok(lost);
+  assert.equal(await r.hlen("hf:{default}:jobs"), 0);
+  assert.equal((await hf.send("t", "after")).outcome, "new");
+});
+
 test("no answer, and refused", async () => {
   const nowhere = new Holdfast({ url: "unix:///nowhere", deadline: 100 });
   await assert.rejects(nowhere.send("t"), NoAnswer);

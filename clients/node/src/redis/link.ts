@@ -58,11 +58,12 @@ export class Link {
 
   /**
    * One execution of a script. It is sent again until it is answered, for as long as the deadline:
-   * the arguments must make that harmless.
+   * the arguments must make that harmless. knownUntil: Redis remembers a numbered request until this time
+   * of its clock; one that is sent again must not come later, also if that clock was set forward.
    */
-  async send(name: ScriptName, key: string, args: Word[]): Promise<Answer> {
+  async send(name: ScriptName, key: string, args: Word[], knownUntil?: number): Promise<Answer> {
     const { sha1, text } = script(name);
-    const request = ["EVALSHA", sha1, "1", key, ...args];
+    let request = ["EVALSHA", sha1, "1", key, ...args];
     if (!this.loaded) await this.route.load();
     this.loaded = true;
     const end = performance.now() + this.deadline;
@@ -80,6 +81,8 @@ export class Link {
         if (reason === undefined || !(error instanceof Late)) reason = error;
         if (performance.now() >= end)
           throw new NoAnswer(`no answer from Redis in ${this.deadline} ms: ${reasonOf(reason)}`, { cause: reason });
+        if (reaction === "wait" && knownUntil !== undefined)
+          request = [...request.slice(0, 6), String(knownUntil), ...request.slice(7)];
         words = reaction === "load" ? ["SCRIPT", "LOAD", text] : request;
         if (reaction === "follow") this.follow(error.message);
         if (reaction === "load" || (reaction === "follow" && !followed)) {
