@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/support/eventually.h"
 #include "tests/support/pool_fixture.h"
@@ -64,6 +65,14 @@ static inline bool ended(const char *id, const char *outcome)
 static inline long long meta(const char *field)
 {
     return hf_queue_fixture_meta(&f.queue, field);
+}
+
+/* It has not run, and no attempt or crash is counted. */
+static inline bool is_untouched(const char *id)
+{
+    const char *record = hf_pool_fixture_record(&f, id);
+    return strcmp(record, "(nil)") != 0 && strstr(record, "\"attempts\"") == NULL &&
+           strcmp(hf_pool_fixture_crashes(&f, id), "(nil)") == 0;
 }
 
 /* Its grace is enough for a process that answers, on any machine. */
