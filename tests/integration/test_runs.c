@@ -8,105 +8,15 @@
 #include "queue/ran.h"
 #include "queue_scripts.h"
 #include "tests/support/audit.h"
-#include "tests/support/eventually.h"
-#include "tests/support/queue_fixture.h"
+#include "tests/support/runs_test.h"
 #include "tests/support/shards.h"
-#include "tests/support/worker_fixture.h"
 
 enum {
-    SOON_MS = 20000,
-    RUNS_MAX = 4096,
     MANY = 230, /* runs that end in one second */
     ENTRIES = 600
 };
 
-static hf_queue_fixture fixture;
-static hf_fixture *const redis = &fixture.redis;
-static hf_worker_fixture worker;
-static char detail[HF_DETAIL_SIZE];
-
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, &(hf_fixture_options){.clock = true});
-    fixture.admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_worker_fixture_end(&worker);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-/* ---- reading ---- */
-
-static struct seen {
-    hf_runs_place place;
-    size_t entries, n;
-    int64_t ok, failed, cut;
-    size_t most; /* runs in one entry */
-    hf_reported_run runs[RUNS_MAX];
-    char workers[RUNS_MAX][HF_HOLDER_SIZE];
-} seen;
-
-static void forget(void)
-{
-    memset(&seen, 0, sizeof seen);
-    seen.place = (hf_runs_place){HF_RUNS_PLACE_INIT};
-}
-
-static void on_entry(const hf_runs_entry *entry, void *arg)
-{
-    (void)arg;
-    seen.entries++;
-    seen.ok += entry->short_done;
-    seen.failed += entry->short_failed;
-    seen.cut += entry->cut;
-    seen.most = entry->n_runs > seen.most ? entry->n_runs : seen.most;
-    for (size_t i = 0; i < entry->n_runs; i++) {
-        assert_true(seen.n < RUNS_MAX);
-        (void)snprintf(seen.workers[seen.n], HF_HOLDER_SIZE, "%s", entry->worker);
-        seen.runs[seen.n++] = entry->runs[i];
-    }
-}
-
-static void look_at(const char *queue)
-{
-    hf_err err = hf_admin_runs(fixture.admin, queue, &seen.place, on_entry, NULL, detail);
-    if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), detail);
-}
-
-static void look(void)
-{
-    look_at("q");
-}
-
-static void watch(void)
-{
-    hf_err err = hf_admin_watch(fixture.admin, detail);
-    if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), detail);
-}
-
-/* The last line about a job; looks first. NULL: there is none. */
-static const hf_reported_run *told(const char *id)
-{
-    look();
-    for (size_t i = seen.n; i-- > 0;)
-        if (strcmp(seen.runs[i].id, id) == 0)
-            return &seen.runs[i];
-    return NULL;
-}
-
-static bool has_ended(const char *id, hf_run_end end)
-{
-    const hf_reported_run *run = told(id);
-    return run != NULL && run->end == end;
-}
+/* ---- what a worker tells ---- */
 
 static int64_t ends_told(void)
 {
@@ -114,54 +24,6 @@ static int64_t ends_told(void)
     for (size_t i = 0; i < seen.n; i++)
         n += seen.runs[i].end != HF_RUN_GOES_ON;
     return n;
-}
-
-static size_t lines_of(const char *id)
-{
-    size_t n = 0;
-    look();
-    for (size_t i = 0; i < seen.n; i++)
-        n += strcmp(seen.runs[i].id, id) == 0;
-    return n;
-}
-
-static void start(const hf_worker_opts *opts)
-{
-    forget();
-    static const hf_worker_opts patient = {HF_WORKER_OPTS_INIT, .lease_ms = 10000};
-    hf_worker_fixture_start(&worker, redis->url, opts != NULL ? opts : &patient, 0);
-}
-
-static void put(const char *id, const char *payload)
-{
-    hf_queue_fixture_put(&fixture, id, payload, 0);
-}
-
-static long long stream(void)
-{
-    return hf_fixture_number(redis, "XLEN hf:{q}:runs");
-}
-
-static bool was_added(void)
-{
-    return strstr(hf_fixture_command(redis, "INFO commandstats"), "cmdstat_xadd") != NULL;
-}
-
-/* ---- what a worker tells ---- */
-
-static void nobody_looks_and_nothing_is_written(void **state)
-{
-    (void)state;
-    start(NULL);
-    put("long", "gate");
-    put("short", "ok");
-    EVENTUALLY(SOON_MS, atomic_load(&worker.started) == 2);
-    ALWAYS(4000, !was_added());
-    atomic_store(&worker.gate, true);
-    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
-    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
-    assert_false(was_added());
-    assert_int_equal(hf_fixture_number(redis, "EXISTS hf:{q}:runs hf:{/}:watch"), 0);
 }
 
 static void a_run_is_told_when_it_goes_on_and_when_it_ends(void **state)
@@ -233,31 +95,6 @@ static void a_run_that_is_given_back_or_cancelled_says_so(void **state)
                             has_ended("cancelled", HF_RUN_DONE));
     atomic_store(&worker.gate, true);
     EVENTUALLY(SOON_MS, has_ended("doze", HF_RUN_RELEASED));
-}
-
-/* Its line comes again, for a program that looks since a moment ago. */
-static void a_run_that_goes_on_is_told_again(void **state)
-{
-    (void)state;
-    watch();
-    start(NULL);
-    put("a", "gate");
-    EVENTUALLY(SOON_MS, told("a") != NULL);
-    const uint64_t from = hf_test_now_ms();
-    EVENTUALLY(SOON_MS, (watch(), lines_of("a") >= 2));
-    assert_true(hf_test_now_ms() - from >= 8000); /* and not each second */
-}
-
-/* It is told at once, and not only after its next ten seconds. */
-static void a_run_that_went_on_before_is_told_when_somebody_looks(void **state)
-{
-    (void)state;
-    start(NULL);
-    put("a", "gate");
-    EVENTUALLY(SOON_MS, atomic_load(&worker.started) == 1);
-    ALWAYS(2500, stream() == 0);
-    watch();
-    EVENTUALLY(12000, told("a") != NULL);
 }
 
 static void a_lane_is_free_again_when_its_run_has_ended(void **state)
@@ -335,21 +172,6 @@ static void what_ended_last_is_told_when_the_worker_ends(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK); /* it gives way */
     const hf_reported_run *a = told("a");
     assert_true(a->end != HF_RUN_GOES_ON);
-}
-
-static void a_worker_ends_to_tell_when_nobody_looks_any_more(void **state)
-{
-    (void)state;
-    watch();
-    start(NULL);
-    put("a", "gate");
-    EVENTUALLY(SOON_MS, told("a") != NULL);
-    hf_fixture_command(redis, "DEL hf:{/}:watch");
-    hf_test_pause_ms(10500); /* its next heartbeat, at the latest */
-    hf_fixture_command(redis, "DEL hf:{q}:runs");
-    put("b", "ok");
-    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
-    ALWAYS(12000, stream() == 0);
 }
 
 /* ---- Redis ---- */
@@ -498,23 +320,17 @@ static void the_shards_of_a_queue_are_read_each(void **state)
     assert_int_equal(seen.entries, 1 + 2 + 3 + 4);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(nobody_looks_and_nothing_is_written),
         CASE(a_run_is_told_when_it_goes_on_and_when_it_ends),
         CASE(short_runs_are_counted_alone),
         CASE(the_run_counts_failures_and_crashes),
         CASE(a_run_that_is_given_back_or_cancelled_says_so),
-        CASE(a_run_that_goes_on_is_told_again),
-        CASE(a_run_that_went_on_before_is_told_when_somebody_looks),
         CASE(a_lane_is_free_again_when_its_run_has_ended),
         CASE(runs_in_one_lane_do_not_overlap),
         CASE(an_entry_has_200_runs_and_counts_the_others),
         CASE(what_ended_last_is_told_when_the_worker_ends),
-        CASE(a_worker_ends_to_tell_when_nobody_looks_any_more),
         CASE(the_key_that_says_that_somebody_looks_ends),
         CASE(the_stream_has_an_end_and_about_600_entries),
         CASE(a_text_that_is_no_entry_is_refused),
