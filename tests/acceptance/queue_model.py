@@ -4,6 +4,7 @@ time is a number, and each script is a method of Queue that gets the arguments o
 and returns the answer that Redis must give. What the documents leave open is ANY in an answer.
 """
 import json
+import operator
 
 from model_answers import (ANY, CANCEL, EXISTS, GONE, IS_DEAD, LATE, LOST, OK, PARKED, RUNS, TAKEN, AtMost,
                            Dues, More, OneOf, Page, Record, Starts)
@@ -11,6 +12,7 @@ from lease_model import Leases
 from schedule_model import Schedules
 
 DELAY_MAX, MINUTE = 3155760000000, 60000
+ORDER = operator.attrgetter("score", "id")  # of the jobs in a set of Redis
 
 
 # ---- what a queue consists of ---------------------------------------------------------
@@ -31,10 +33,6 @@ class Job:
     @property
     def level(self):
         return {"high": 0, "low": 2}.get(self.head.get("priority"), 1)
-
-    @property
-    def order(self):
-        return self.score, self.id
 
     @property
     def size(self):
@@ -344,7 +342,7 @@ class Levels:
         self.turn += n
         oldest = sorted(due, key=lambda job: (job.score, job.level, job.id))[:shares]
         rest = sorted((job for job in due if job not in oldest), key=lambda job: job.level)
-        return sorted(oldest + rest[:n - shares], key=lambda job: (job.level, *job.order))
+        return sorted(oldest + rest[:n - shares], key=lambda job: (job.level, *ORDER(job)))
 
 
 class Limits:
@@ -459,8 +457,7 @@ class Queue:
 
     def within(self, place):
         """The jobs of a set, in its order."""
-        return sorted((job for job in self.jobs.values() if job.place == place),
-                      key=lambda job: job.order)
+        return sorted([job for job in self.jobs.values() if job.place == place], key=ORDER)
 
     def waiting(self):
         """Those whose time is over wait no more, although nobody may have come yet to remove them."""
@@ -1194,7 +1191,7 @@ class Queue:
         """The clock was set back. What was ready stays ready, and what of it has moved keeps its order; what
         was to come later waits for its time on the clock as it is. The queue knows the latest time only to
         within 100 ms. found: when each is due now. Returns what is wrong."""
-        waiting = sorted(self.within("schedule"), key=lambda job: job.order)
+        waiting = self.within("schedule")
         seen = before - self.now > 100
         wrong = [job.id for job in waiting
                  if found[job.id] > self.now and job.score <= before and seen
