@@ -4,8 +4,9 @@
  * options may stand before it, because the command determines the others.
  *
  * "lock" and "worker" are older names of "lock run" and "worker run", so a second word
- * may follow or not. It does if it makes a command with the first one, as in "lock list",
- * unless "--" follows it: "lock list -- make" runs make under a lock named "list". */
+ * may follow or not. It does if it makes a command with the first one, as in "lock list".
+ * A command that takes no name is a name itself before "--": "lock list -- make" runs
+ * make under a lock named "list", but "lock show -- make" shows the lock "make". */
 #include "cli/args.h"
 
 #include <stdarg.h>
@@ -214,13 +215,14 @@ static int words_of(const hf_command *command, const char *word)
     return 1;
 }
 
-/* Whether "--" comes next, perhaps after options of this command. */
-static bool dashes_follow(const parser *p, const hf_command *command)
+/* Whether "--" and a program come next, perhaps after options of this command. A word
+ * that begins with "-" is no program but a name. */
+static bool program_follows(const parser *p, const hf_command *command)
 {
     for (int at = p->at; at < p->argc && p->argv[at][0] == '-';) {
         int n = words_of(command, p->argv[at]);
         if (strcmp(p->argv[at], "--") == 0)
-            return true;
+            return at + 1 == p->argc || p->argv[at + 1][0] != '-';
         if (n == 0 || p->argv[at][1] == '\0')
             return false;
         at += n;
@@ -235,7 +237,9 @@ static hf_err take_second(parser *p, const char *word, bool *taken)
     const hf_command *first = p->out->command;
     snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
     const hf_command *command = hf_command_find(p->commands, both);
-    *taken = command != NULL && !(first->program && dashes_follow(p, first));
+    bool takes_name = command != NULL && command != first && command->max_operands > 0;
+    *taken =
+        command != NULL && (takes_name || !first->program || !program_follows(p, first));
     if (command == NULL && (first->max_operands == 0 || first->dashes))
         return take_command(p, word); /* which says what was meant */
     p->out->group = NULL;

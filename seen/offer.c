@@ -13,15 +13,13 @@ const char *hf_offer(char out[HF_OFFER_SIZE], const char *command, const char *n
                      const char *queue, const char *options)
 {
     const bool dash = name[0] == '-';
-    const bool of_lock = strncmp(command, "lock ", 5) == 0;
     const char *gap = name[0] != '\0' && !dash ? " " : "";
     const char *of = queue != NULL ? " -q " : "";
     const int len = snprintf(out, HF_OFFER_SIZE, "holdfast %s%s%s%s%s%s%s%s", command,
                              gap, dash ? "" : name, of, queue != NULL ? queue : "",
                              options, dash ? " -- " : "", dash ? name : "");
-    /* "lock show -- -x" runs the program -x. */
-    if (len < 0 || len >= HF_OFFER_SIZE || (dash && of_lock) ||
-        strchr(name, ' ') != NULL || out[strspn(out, plain)] != '\0')
+    if (len < 0 || len >= HF_OFFER_SIZE || strchr(name, ' ') != NULL ||
+        out[strspn(out, plain)] != '\0')
         out[0] = '\0';
     return out;
 }

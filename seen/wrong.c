@@ -704,9 +704,7 @@ static void say_waits(hf_wrong *w, const hf_facts *f, const hf_facts_lock *l)
         add_why(w, ", with %s",
                 hf_words_count((int64_t)l->holders - 1, "other hold", "other holds", n));
     (void)hf_offer(w->command, "lock revoke", l->name, NULL, "");
-    add_why(w, "%s.",
-            w->command[0] != '\0' ? ": the command asks for it, and takes nothing away"
-                                  : "");
+    add_why(w, ": the command asks for it, and takes nothing away.");
 }
 
 /* Most waits are short or wanted: a longer one is a note first. */
@@ -726,8 +724,6 @@ static void judge_lock(hf_wrongs *out, const hf_facts *f, const hf_facts_lock *l
         say_over(&w, f, l);
     else
         say_waits(&w, f, l);
-    if (w.command[0] == '\0') /* a name with "-" at its beginning */
-        SAY(w.command, "holdfast lock list");
     if (l->waiting > 0)
         add_why(&w, " %s.",
                 hf_words_count((int64_t)l->waiting, "client waits", "clients wait", n));

@@ -237,6 +237,20 @@ static void a_first_word_may_be_a_command_and_begin_others(void **state)
                    "missing COMMAND... (usage: holdfast hold run NAME [--] COMMAND...)");
 }
 
+static void a_command_takes_a_name_behind_two_dashes(void **state)
+{
+    (void)state;
+    assert_read("hold show -- -x", "hold show: -x");
+    assert_read("hold show --json -- -x", "hold show: -x");
+    assert_read("hold show -- make", "hold show: make");
+    assert_read("hold run -- -x make", "hold run: -x make");
+    assert_read("hold run -f -- -x make", "hold run: -x make");
+    assert_read("hold -- -x make", "hold run: -x make");
+    assert_read("hold run show -- -x", "hold run: show -x");
+    assert_refused("hold list -- -x",
+                   "expected nothing more after 'hold list', found '-x'");
+}
+
 static void a_word_before_two_dashes_is_a_name(void **state)
 {
     (void)state;
@@ -244,7 +258,7 @@ static void a_word_before_two_dashes_is_a_name(void **state)
     assert_read("hold list --json -n 3 -- make", "hold run: list make");
     assert_read("hold list --count=3 -fe -- make", "hold run: list make");
     assert_read("hold list -fen3 -- make", "hold run: list make");
-    assert_read("hold show -q x -- make", "hold run: show make");
+    assert_read("hold run show -q x -- make", "hold run: show make");
     assert_read("hold run -- make", "hold run: run make");
     assert_read("hold -n 3 list -- make", "hold run: list make");
     assert_read("hold run list -- make", "hold run: list make");
@@ -371,6 +385,7 @@ int main(void)
         cmocka_unit_test(
             a_command_of_two_words_is_found_and_its_first_word_alone_is_a_group),
         cmocka_unit_test(a_first_word_may_be_a_command_and_begin_others),
+        cmocka_unit_test(a_command_takes_a_name_behind_two_dashes),
         cmocka_unit_test(a_word_before_two_dashes_is_a_name),
         cmocka_unit_test(help_is_given_even_if_operands_are_missing),
         cmocka_unit_test(what_is_wrong_is_said),

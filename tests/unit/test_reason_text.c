@@ -57,7 +57,7 @@ static void a_name_that_looks_like_an_option_stands_behind_two_dashes(void **sta
                  "holdfast queue limit --rate N/s -- --");
     assert_offer("dead list", "", "q", " --type t", "holdfast dead list -q q --type t");
     assert_offer("lock show", "a/b", NULL, "", "holdfast lock show a/b");
-    assert_offer("lock show", "-a", NULL, "", ""); /* it would run the program -a */
+    assert_offer("lock show", "-a", NULL, "", "holdfast lock show -- -a");
 }
 
 /* What a shell makes of it. */

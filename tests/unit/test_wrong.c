@@ -903,8 +903,10 @@ static const struct {
      "Its maxmemory-policy is volatile-ttl. It may evict locks, as they have an end: a "
      "job would run twice.",
      "redis-cli config set maxmemory-policy noeviction"},
-    {lock_with_a_dash, "ci-4 pid 22107 holds it, with 2 other holds. 1 client waits.",
-     "holdfast lock list"},
+    {lock_with_a_dash,
+     "ci-4 pid 22107 holds it, with 2 other holds: the command asks for it, and "
+     "takes nothing away. 1 client waits.",
+     "holdfast lock revoke -- -deploy"},
     {worker_silent_and_the_last_one,
      "It sends no heartbeat, and did not sign off: it was killed, has crashed, or "
      "cannot reach Redis. No live worker serves queue mail: what ran there waits "

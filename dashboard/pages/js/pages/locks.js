@@ -1,12 +1,9 @@
 // locks.js - who holds each lock, and who waits for whom.
-import { clock, exact, holder, holderText, several, span, word } from "../format.js";
+import { clock, exact, holder, holderText, named, several, span } from "../format.js";
 import { button, command, empty, h, head, when } from "../dom.js";
 import { gauge } from "../charts.js";
 import { changeButton } from "../change.js";
 import { listPager, missing } from "../page.js";
-
-// `holdfast lock show -- -x` would run the program -x.
-const isOffered = (name) => !name.startsWith("-");
 
 // One who holds or waits: an entry as `lock show --json` has it, with the length of its lease where that is known.
 function seat(e, mode) {
@@ -102,7 +99,7 @@ function article(at, l) {
       ),
       held.length > 0 && h("p", { class: "soft" }, "fence ", h("span", { class: "mono" }, held.at(-1).fence)),
       over && h("p", { class: "bad" }, "its lease is over"),
-      l.waiting > 0 && isOffered(l.name) && h("p", {}, command(`holdfast lock revoke ${word(l.name)}`)),
+      l.waiting > 0 && h("p", {}, command(`holdfast lock revoke ${named(l.name)}`)),
     ),
     h(
       "div",
@@ -140,7 +137,7 @@ export const locks = {
     const one = name ?? (list?.items.find((l) => l.waiting > 0) ?? list?.items[0])?.name;
     const cli = [
       ...(name ? [] : ["holdfast lock list"]),
-      ...(one && isOffered(one) ? [`holdfast lock show ${word(one)}`, `holdfast lock revoke ${word(one)}`] : []),
+      ...(one ? [`holdfast lock show ${named(one)}`, `holdfast lock revoke ${named(one)}`] : []),
     ];
     if (!list) return { title: "Locks", cli, content: [head("Locks"), missing(at, name ? "lock" : "locks")] };
     const sum = (field) => list.items.reduce((n, l) => n + l[field], 0);
