@@ -70,6 +70,11 @@ table("named", (name) => `queue show ${f.named(name)}; cron run ${f.named(name, 
   ["mail", "queue show mail; cron run mail -q q"],
   ["-mail", "queue show -- -mail; cron run -q q -- -mail"],
 ]);
+table("jobCommands", ([id, queue]) => f.jobCommands(id, queue)[2], [
+  [["j", "mail"], "holdfast job logs j -q mail"],
+  [["-j", "-q"], "holdfast job logs -q -q -- -j"],
+  [["j", null], "holdfast job logs j"],
+]);
 table("word", f.word, [
   ["mail", "mail"],
   ["a b", "'a b'"],

@@ -92,3 +92,7 @@ export const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text
 // A name with the options of its command: one that looks like an option stands behind them.
 export const named = (name, options = "") =>
   name.startsWith("-") ? `${options} -- ${word(name)}`.trimStart() : word(name) + options;
+
+// The commands of a job. Another queue may have its id, too; null: its queue is not known yet.
+export const jobCommands = (id, queue) =>
+  ["show", "why", "logs"].map((verb) => `holdfast job ${verb} ${named(id, queue ? ` -q ${word(queue)}` : "")}`);

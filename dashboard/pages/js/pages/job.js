@@ -1,6 +1,6 @@
 // job.js - one job: where it is, why it failed, its runs, its log, its payload.
 import { fileOf, getBytes } from "../api.js";
-import { bytes, clock, exact, holderText, named, plain, span } from "../format.js";
+import { bytes, clock, exact, holderText, jobCommands, plain, span } from "../format.js";
 import {
   button,
   cell,
@@ -427,7 +427,7 @@ export const job = {
   view(at) {
     const id = at.rest[0] ?? "";
     const j = at.data.job;
-    const cli = [`holdfast job show ${named(id)}`, `holdfast job why ${named(id)}`, `holdfast job logs ${named(id)}`];
+    const cli = jobCommands(id, j?.queue ?? at.params.get("queue"));
     const crumb = j && h("p", { class: "crumb" }, queueLink(j.queue), " / ", j.type);
     const heading = h("div", {}, crumb, h("h1", { class: "mono" }, id));
     if (!j) return { title: id, cli, content: [h("div", { class: "head" }, heading), missing(at, "job")] };
