@@ -25,7 +25,7 @@ struct hf_listener_wait {
     hf_blocking *blocking; /* owned */
     bool wanted;           /* as of the last choice */
     bool listening, doubt;
-    bool deaf;           /* to a list that was chosen */
+    bool deaf; /* it has to end: a chosen list is not in it, or another needs its room */
     uint64_t rest_ns;    /* nothing is listened to before; 0: at once */
     size_t n_heard, cap; /* prefixes in the wait that is under way */
     char (*heard)[HF_LISTENER_PREFIX_SIZE]; /* owned */
@@ -238,12 +238,17 @@ bool hf_listener_add(hf_listener *listener, const hf_listener_tag *tag)
     return true;
 }
 
-/* In a cluster, waits that no list needs. */
+/* In a cluster, waits that no list needs. One that is under way has to end first, at once
+ * where another list needs its room: it may be answered with a message. */
 static void close_unused(hf_listener *listener)
 {
     for (hf_listener_wait *wait = listener->waits, *next; wait != NULL; wait = next) {
         next = wait->next;
-        if (!wait->wanted && (!wait->listening || listener->crowded))
+        if (wait->wanted)
+            continue;
+        if (wait->listening)
+            wait->deaf = listener->crowded;
+        else
             close_wait(listener, wait);
     }
 }
