@@ -539,8 +539,10 @@ static void judge_crashes(hf_wrongs *out, const hf_facts *f, const hf_facts_queu
         hf_wrong w = begin(HF_WRONG_LOST, HF_LEVEL_WARN, 0);
         SAY(w.what, "%s of queue %s came too late in the last 10 min.",
             hf_words_count(p->lost, "verdict", "verdicts", n), q->stats.queue);
-        SAY(w.why, "The lease was over by then: a worker was stopped, or could not reach "
-                   "Redis. These jobs run again.");
+        SAY(w.why,
+            "The lease was over by then: a worker was stopped, or could not reach "
+            "Redis. Such a verdict is refused: the job has run again or will, unless "
+            "it is dead or was removed.");
         (void)hf_offer(w.command, "queue show", q->stats.queue, NULL, "");
         set_page(&w, q);
         add(out, &w);

@@ -930,6 +930,11 @@ static const struct {
      "Ticks were skipped because job j9, of the tick before, had not ended, or were "
      "missed.",
      "holdfast cron show nightly -q mail"},
+    {lost,
+     "The lease was over by then: a worker was stopped, or could not reach Redis. Such a "
+     "verdict is refused: the job has run again or will, unless it is dead or was "
+     "removed.",
+     "holdfast queue show mail"},
     {lock_waits,
      "ci-4 pid 22107 has held it for 13 min: the command asks for it, and takes "
      "nothing away. 3 clients wait.",
