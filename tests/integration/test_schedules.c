@@ -8,7 +8,7 @@
 #include "queue/schedule.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_fixture.h"
+#include "tests/support/schedule_fixture.h"
 
 static hf_queue_fixture q;
 
@@ -29,30 +29,6 @@ static int down(void **state)
 }
 
 /* ---- by hand ---- */
-
-static void put(hf_schedule schedule)
-{
-    char detail[HF_DETAIL_SIZE] = "";
-    schedule.size = sizeof schedule;
-    schedule.queue = "q";
-    schedule.type = schedule.type == NULL ? "t" : schedule.type;
-    if (hf_admin_schedule_put(q.admin, &schedule, detail) != HF_OK)
-        fail_msg("%s", detail);
-}
-
-static hf_schedule_info info_of(const char *id)
-{
-    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
-    assert_int_equal(hf_admin_schedule(q.admin, "q", id, &info, NULL, NULL), HF_OK);
-    return info;
-}
-
-/* The schedule's next tick has come, and its last decision is from then. */
-static void make_due(const char *id, int64_t next_ms)
-{
-    (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next %lld %s",
-                             (long long)next_ms, id);
-}
 
 /* What a worker sends: one job for its tick. */
 static hf_err tick_with(const char *id, const char *gen, int64_t next_ms,
@@ -96,25 +72,20 @@ static void gen_of(const char *id, char out[32])
     (void)snprintf(out, 32, "%s", state.gen);
 }
 
-static long long enqueued(void)
-{
-    long long n = hf_queue_fixture_meta(&q, "enqueued");
-    return n < 0 ? 0 : n;
-}
-
 static void of_several_workers_one_decides_on_a_tick(void **state)
 {
     char gen[32];
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000, .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 3600000, .overlap = HF_OVERLAP_ALLOW});
     int64_t now = hf_queue_fixture_now(&q);
-    make_due("s", now - 10);
+    hf_schedule_fixture_set_next(&q, "s", now - 10);
     gen_of("s", gen);
     assert_int_equal(tick("s", gen, now - 10, now + 3600000, "j1"), HF_OK);
     assert_int_equal(tick("s", gen, now - 10, now + 3600000, "j2"), HF_OK);
     assert_int_equal(tick("s", "1", now + 3600000, now + 7200000, "j3"), HF_OK);
-    assert_int_equal(enqueued(), 1);
-    hf_schedule_info info = info_of("s");
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), 1);
+    hf_schedule_info info = hf_schedule_fixture_info(&q, "s");
     assert_int_equal(info.accepted, 1);
     assert_string_equal(info.job, "j1");
     assert_int_equal(info.last_ms, now - 10);
@@ -125,26 +96,28 @@ static void a_schedule_that_was_changed_meanwhile_is_left_alone(void **state)
 {
     char gen[32];
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     gen_of("s", gen);
-    int64_t next = info_of("s").next_ms;
-    put((hf_schedule){
-        .id = "s", .every_ms = 3600000, .payload = "new", .payload_len = 3});
+    int64_t next = hf_schedule_fixture_info(&q, "s").next_ms;
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){
+                .id = "s", .every_ms = 3600000, .payload = "new", .payload_len = 3});
     assert_int_equal(tick("s", gen, next, next + 3600000, "j1"), HF_OK);
-    assert_int_equal(enqueued(), 0);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), 0);
 }
 
 static void overlap_with(hf_overlap overlap, long long jobs, long long skipped)
 {
     char gen[32];
-    put((hf_schedule){.id = "s", .every_ms = 3600000, .overlap = overlap});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 3600000, .overlap = overlap});
     gen_of("s", gen);
     int64_t now = hf_queue_fixture_now(&q);
-    make_due("s", now - 10);
+    hf_schedule_fixture_set_next(&q, "s", now - 10);
     assert_int_equal(tick("s", gen, now - 10, now - 5, "j1"), HF_OK);
     assert_int_equal(tick("s", gen, now - 5, now + 3600000, "j2"), HF_OK);
-    assert_int_equal(enqueued(), jobs);
-    assert_int_equal(info_of("s").skipped, skipped);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), jobs);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").skipped, skipped);
 }
 
 static void a_tick_is_skipped_while_the_last_job_waits(void **state)
@@ -169,7 +142,7 @@ static void a_tick_may_cancel_the_last_job(void **state)
     gen_of("s", gen);
     assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
     int64_t now = hf_queue_fixture_now(&q);
-    make_due("s", now);
+    hf_schedule_fixture_set_next(&q, "s", now);
     assert_int_equal(tick("s", gen, now, now + 3600000, "j3"), HF_OK);
     assert_int_equal(hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cancel j2"), 1);
 }
@@ -178,17 +151,17 @@ static void a_dead_job_overlaps_nothing(void **state)
 {
     char gen[32];
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     gen_of("s", gen);
     int64_t now = hf_queue_fixture_now(&q);
-    make_due("s", now - 10);
+    hf_schedule_fixture_set_next(&q, "s", now - 10);
     assert_int_equal(tick("s", gen, now - 10, now - 5, "j1"), HF_OK);
     assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
     const hf_verdict_item item = {.id = "j1", .fence = q.fence, .reason = "handler"};
     assert_int_equal(hf_queue_fixture_verdict(&q, HF_OP_BURY, &args, &item), HF_OK);
     assert_int_equal(tick("s", gen, now - 5, now + 3600000, "j2"), HF_OK);
-    assert_int_equal(enqueued(), 2);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), 2);
 }
 
 static long long baton(void)
@@ -201,11 +174,12 @@ static void no_other_worker_is_woken_for_a_job_that_the_sender_takes(void **stat
 {
     char gen[32];
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000, .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 3600000, .overlap = HF_OVERLAP_ALLOW});
     gen_of("s", gen);
     int64_t now = hf_queue_fixture_now(&q);
     const int64_t next = now + 3600000;
-    make_due("s", now - 10);
+    hf_schedule_fixture_set_next(&q, "s", now - 10);
     assert_int_equal(tick_with("s", gen, now - 10, now - 5, "j1", false), HF_OK);
     assert_int_equal(baton(), 0);
     assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
@@ -223,26 +197,27 @@ static void a_limit_counts_the_jobs_that_were_accepted(void **state)
 {
     char gen[32];
     (void)state;
-    put((hf_schedule){
-        .id = "s", .every_ms = 3600000, .limit = 2, .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){
+                .id = "s", .every_ms = 3600000, .limit = 2, .overlap = HF_OVERLAP_ALLOW});
     gen_of("s", gen);
     int64_t now = hf_queue_fixture_now(&q);
-    make_due("s", now - 10);
+    hf_schedule_fixture_set_next(&q, "s", now - 10);
     assert_int_equal(tick("s", gen, now - 10, now - 8, "j1"), HF_OK);
     assert_int_equal(tick("s", gen, now - 8, now - 6, "j2"), HF_OK);
     assert_int_equal(tick("s", gen, now - 6, now - 4, "j3"), HF_OK);
-    assert_int_equal(enqueued(), 2);
-    assert_int_equal(info_of("s").next_ms, 0);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), 2);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").next_ms, 0);
 }
 
 static void a_claim_tells_of_due_ticks_and_a_baton_waits_for_the_next(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
-    int64_t next = info_of("s").next_ms;
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
+    int64_t next = hf_schedule_fixture_info(&q, "s").next_ms;
     assert_int_equal(hf_fixture_number(&q.redis, "ZSCORE hf:{q}:wake baton"), next);
     int64_t now = hf_queue_fixture_now(&q);
-    make_due("s", now - 10);
+    hf_schedule_fixture_set_next(&q, "s", now - 10);
     assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 0);
     /* One worker is told. Another one comes a second later, if that one dies. */
     int64_t by = hf_queue_fixture_meta(&q, "cron_by");
@@ -253,13 +228,13 @@ static void a_claim_tells_of_due_ticks_and_a_baton_waits_for_the_next(void **sta
 static void a_paused_schedule_drops_its_ticks(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
-    assert_int_equal(info_of("s").next_ms, 0);
-    assert_true(info_of("s").paused);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").next_ms, 0);
+    assert_true(hf_schedule_fixture_info(&q, "s").paused);
     hf_fixture_clock_jump(&q.redis, 5 * 3600000);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
-    hf_schedule_info info = info_of("s");
+    hf_schedule_info info = hf_schedule_fixture_info(&q, "s");
     assert_false(info.paused);
     assert_true(info.next_ms > info.now_ms);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "none", true, NULL), HF_GONE);
@@ -270,14 +245,15 @@ static void a_run_by_hand_has_no_part_in_the_schedule(void **state)
 {
     char job[HF_ID_SIZE];
     (void)state;
-    put((hf_schedule){
-        .id = "s", .every_ms = 3600000, .payload = "hello", .payload_len = 5});
-    int64_t next = info_of("s").next_ms;
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){
+                .id = "s", .every_ms = 3600000, .payload = "hello", .payload_len = 5});
+    int64_t next = hf_schedule_fixture_info(&q, "s").next_ms;
     assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s", job, NULL), HF_OK);
     assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
     assert_string_equal(q.jobs[0].id, job);
     assert_string_equal(q.jobs[0].payload, "hello");
-    hf_schedule_info info = info_of("s");
+    hf_schedule_info info = hf_schedule_fixture_info(&q, "s");
     assert_int_equal(info.accepted, 0);
     assert_string_equal(info.job, "");
     assert_int_equal(info.next_ms, next);
@@ -289,24 +265,24 @@ static void a_run_by_hand_that_is_sent_twice_makes_one_job(void **state)
 {
     char job[HF_ID_SIZE];
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s", job, NULL), HF_OK);
     assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
     assert_int_equal(hf_queue_fixture_complete(&q, "w", job, NULL), HF_OK);
     (void)hf_fixture_command(&q.redis, "EVALSHA %s 1 hf:{q}: 0 s run %s",
                              hf_lua_queue_cron_change.sha1, job);
-    assert_int_equal(enqueued(), 1);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), 1);
     assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s", job, NULL), HF_OK);
-    assert_int_equal(enqueued(), 2);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), 2);
 }
 
 static void a_purge_leaves_schedules_and_removal_leaves_nothing(void **state)
 {
     size_t n;
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     assert_int_equal(hf_admin_purge(q.admin, "q", NULL, NULL, &n, NULL), HF_OK);
-    assert_int_equal(info_of("s").accepted, 0);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").accepted, 0);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_GONE);
     assert_int_equal(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron hf:{q}:cron_state "
@@ -383,8 +359,9 @@ static void a_file_changes_its_schedule_only_when_its_text_changes(void **state)
     (void)state;
     assert_int_equal(put_file("start", "one", 0), HF_OK);
     assert_payload("one");
-    put((hf_schedule){
-        .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){
+                .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
     assert_int_equal(put_file("start", "one", 0), HF_OK);
     assert_payload("hand");
     assert_int_equal(put_file("start", "two", 0), HF_OK);
@@ -411,8 +388,9 @@ static void a_newer_file_takes_back_what_a_command_has_changed(void **state)
 {
     (void)state;
     assert_int_equal(put_file("start", "one", 0), HF_OK);
-    put((hf_schedule){
-        .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){
+                .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
     assert_int_equal(put_file("start", "one", 1), HF_OK);
     assert_payload("one");
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
@@ -427,8 +405,9 @@ static void a_schedule_of_a_command_that_was_removed_does_not_come_back(void **s
 {
     (void)state;
     assert_int_equal(put_file("start", "one", 0), HF_OK);
-    put((hf_schedule){
-        .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){
+                .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
     assert_int_equal(put_file("keep", "one", 0), HF_OK);
     assert_int_equal(put_file("start", "one", 0), HF_OK);
@@ -484,7 +463,7 @@ static void an_outage_does_not_end_the_schedules_of_files(void **state)
 static void a_schedule_by_command_needs_no_file(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     hf_fixture_clock_jump(&q.redis, 11 * 60000);
     check();
     hf_fixture_clock_jump(&q.redis, 11 * 60000);
@@ -499,11 +478,12 @@ static void a_schedule_by_command_needs_no_file(void **state)
 static void a_step_back_has_the_next_tick_reckoned_anew(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 3600000});
     for (int i = 0; i < 2; i++) {
         hf_fixture_clock_jump(&q.redis, i == 0 ? -60000 : -INT64_C(4) * 3600000);
         check();
-        assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
+        assert_true(hf_schedule_fixture_info(&q, "s").next_ms <=
+                    hf_queue_fixture_now(&q));
     }
     q.broken = true; /* its clock has gone far back */
 }
@@ -511,11 +491,11 @@ static void a_step_back_has_the_next_tick_reckoned_anew(void **state)
 static void a_schedule_that_is_written_after_a_step_back_does_not_hide_it(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 60000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 60000});
     hf_fixture_clock_jump(&q.redis, -INT64_C(4) * 3600000);
-    put((hf_schedule){.id = "other", .every_ms = 60000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "other", .every_ms = 60000});
     check();
-    assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
+    assert_true(hf_schedule_fixture_info(&q, "s").next_ms <= hf_queue_fixture_now(&q));
     q.broken = true; /* its clock has gone far back */
 }
 
@@ -523,13 +503,13 @@ static void a_schedule_that_is_written_after_a_step_back_does_not_hide_it(void *
 static void a_step_back_is_seen_after_a_pause(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 60000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 60000});
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
     hf_fixture_clock_jump(&q.redis, INT64_C(10) * 3600000);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
     hf_fixture_clock_jump(&q.redis, -INT64_C(5) * 3600000);
     check();
-    assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
+    assert_true(hf_schedule_fixture_info(&q, "s").next_ms <= hf_queue_fixture_now(&q));
 }
 
 static int64_t decided_until(void)
@@ -547,16 +527,18 @@ static void a_change_after_a_small_step_back_repeats_no_tick(void **state)
 {
     static const int64_t hour_ms = 3600000;
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 60000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 60000});
     int64_t until = decided_until();
     hf_fixture_clock_jump(&q.redis, -hour_ms);
-    put((hf_schedule){.id = "s", .every_ms = 60000, .payload = "new", .payload_len = 3});
+    hf_schedule_fixture_put(
+        &q,
+        (hf_schedule){.id = "s", .every_ms = 60000, .payload = "new", .payload_len = 3});
     assert_int_equal(decided_until(), until);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
     assert_int_equal(decided_until(), until);
     hf_fixture_clock_jump(&q.redis, -3 * hour_ms); /* a large one */
-    put((hf_schedule){.id = "s", .every_ms = 60000});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s", .every_ms = 60000});
     assert_true(decided_until() < until - 3 * hour_ms);
     q.broken = true; /* its clock has gone far back */
 }

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "queue/schedule.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_fixture.h"
+#include "tests/support/schedule_fixture.h"
 #include "tests/support/worker_fixture.h"
 
 enum { OFTEN_MS = 100, MINUTE_MS = 60000 };
@@ -32,19 +32,6 @@ static int down(void **state)
     hf_worker_fixture_end(&other);
     hf_queue_fixture_stop(&q);
     return 0;
-}
-
-static hf_schedule_info info_of(const char *id)
-{
-    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
-    assert_int_equal(hf_admin_schedule(q.admin, "q", id, &info, NULL, NULL), HF_OK);
-    return info;
-}
-
-static long long enqueued(void)
-{
-    long long n = hf_queue_fixture_meta(&q, "enqueued");
-    return n < 0 ? 0 : n;
 }
 
 static bool is_flagged(void)
@@ -118,14 +105,14 @@ static void a_tick_is_told_while_a_live_worker_names_its_schedule(void **state)
     present("old", " t @s @s2 ");
     ask("new");
     assert_int_equal(told, 1);
-    assert_false(info_of("s").held);
+    assert_false(hf_schedule_fixture_info(&q, "s").held);
     hf_fixture_clock_jump(&q.redis, MINUTE_MS + 1000); /* it has died */
     present("new", " t @s2 @xs ");
     ask("new");
     assert_int_equal(told, 0);
     assert_int_equal(held, 1);
-    assert_true(info_of("s").held);
-    assert_int_equal(info_of("s").next_ms, 0);
+    assert_true(hf_schedule_fixture_info(&q, "s").held);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").next_ms, 0);
     ask("new");
     assert_int_equal(told + held, 0); /* once */
     ask("old");                       /* it asks, so it lives */
@@ -192,10 +179,10 @@ static void a_pause_lasts_when_a_file_names_it_again(void **state)
     present("w", " t ");
     ask("w");
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
-    assert_false(info_of("s").held);
+    assert_false(hf_schedule_fixture_info(&q, "s").held);
     put_file("keep");
     assert_int_equal(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron_next"), 0);
-    assert_true(info_of("s").paused);
+    assert_true(hf_schedule_fixture_info(&q, "s").paused);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
     assert_true(next_tick() > hf_queue_fixture_now(&q));
 }
@@ -249,24 +236,24 @@ static void a_reload_without_a_schedule_ends_its_ticks_until_the_next_one(void *
 {
     (void)state;
     start(&worker, 1);
-    EVENTUALLY(10000, enqueued() >= 3);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= 3);
     reload(0);
     EVENTUALLY(5000, said(&worker) == 1);
     assert_int_equal(hf_worker_fixture_said(&worker, "key=schedules name=s now=removed"),
                      1);
-    long long n = enqueued();
-    hf_schedule_info before = info_of("s");
+    long long n = hf_schedule_fixture_enqueued(&q);
+    hf_schedule_info before = hf_schedule_fixture_info(&q, "s");
     for (int look = 0; look < 3; look++) {
         int64_t next = next_tick();
         hf_fixture_clock_jump(&q.redis, 6000);
         EVENTUALLY(10000, next_tick() > next);
     }
-    assert_int_equal(enqueued(), n);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), n);
     assert_int_equal(said(&worker), 1);
-    assert_true(info_of("s").held);
+    assert_true(hf_schedule_fixture_info(&q, "s").held);
     reload(1);
-    EVENTUALLY(3000, enqueued() >= n + 3);
-    hf_schedule_info after = info_of("s");
+    EVENTUALLY(3000, hf_schedule_fixture_enqueued(&q) >= n + 3);
+    hf_schedule_info after = hf_schedule_fixture_info(&q, "s");
     assert_false(after.held);
     assert_true(after.dropped >= before.dropped + 3 * 6000 / OFTEN_MS - 10);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -277,17 +264,17 @@ static void it_ticks_while_another_worker_names_it(void **state)
     (void)state;
     start(&worker, 1);
     start(&other, 1);
-    EVENTUALLY(10000, enqueued() >= 3);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= 3);
     reload(0);
     EVENTUALLY(5000, hf_worker_fixture_said(&worker, "reloaded") == 1);
-    long long n = enqueued();
-    EVENTUALLY(10000, enqueued() >= n + 30);
+    long long n = hf_schedule_fixture_enqueued(&q);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= n + 30);
     assert_int_equal(said(&worker) + said(&other), 0);
     assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);
     EVENTUALLY(5000, said(&worker) == 1);
-    n = enqueued();
+    n = hf_schedule_fixture_enqueued(&q);
     hf_fixture_clock_jump(&q.redis, 6000);
-    assert_int_equal(enqueued(), n);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), n);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
@@ -296,15 +283,15 @@ static void a_worker_that_starts_without_it_makes_no_job_of_it(void **state)
 {
     (void)state;
     start(&other, 1);
-    EVENTUALLY(10000, enqueued() >= 3);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= 3);
     assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);
-    long long n = enqueued();
+    long long n = hf_schedule_fixture_enqueued(&q);
     start(&worker, 0);
     EVENTUALLY(10000, said(&worker) == 1);
-    assert_int_equal(enqueued(), n);
+    assert_int_equal(hf_schedule_fixture_enqueued(&q), n);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     start(&other, 1); /* and one that names it says no word */
-    EVENTUALLY(10000, enqueued() >= n + 3);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= n + 3);
     assert_int_equal(said(&other), 0);
     assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);
 }
@@ -315,7 +302,7 @@ static void a_queue_that_leaves_the_file_takes_its_schedules_with_it(void **stat
     (void)state;
     start(&worker, 1);
     start(&other, 0);
-    EVENTUALLY(10000, enqueued() >= 3);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= 3);
     hf_worker_opts opts = with(NULL, 0);
     opts.queues = queues;
     opts.n_queues = 1;
@@ -332,8 +319,8 @@ static void a_schedule_by_command_needs_no_worker_that_names_it(void **state)
     (void)state;
     assert_int_equal(hf_admin_schedule_put(q.admin, &often[0], NULL), HF_OK);
     start(&worker, 0);
-    EVENTUALLY(10000, enqueued() >= 5);
-    assert_false(info_of("s").held);
+    EVENTUALLY(10000, hf_schedule_fixture_enqueued(&q) >= 5);
+    assert_false(hf_schedule_fixture_info(&q, "s").held);
     assert_int_equal(said(&worker), 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }

@@ -8,7 +8,7 @@
 #include "queue/schedule.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_fixture.h"
+#include "tests/support/schedule_fixture.h"
 #include "tests/support/skip.h"
 #include "tests/support/worker_fixture.h"
 
@@ -33,36 +33,6 @@ static int down(void **state)
     return 0;
 }
 
-static void put(hf_schedule schedule)
-{
-    char detail[HF_DETAIL_SIZE] = "";
-    schedule.size = sizeof schedule;
-    schedule.queue = "q";
-    schedule.type = schedule.type == NULL ? "t" : schedule.type;
-    if (hf_admin_schedule_put(q.admin, &schedule, detail) != HF_OK)
-        fail_msg("%s", detail);
-}
-
-static hf_schedule_info info_of(const char *id)
-{
-    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
-    assert_int_equal(hf_admin_schedule(q.admin, "q", id, &info, NULL, NULL), HF_OK);
-    return info;
-}
-
-/* The schedule's next tick has come. */
-static void make_due(const char *id, int64_t next_ms)
-{
-    (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next %lld %s",
-                             (long long)next_ms, id);
-}
-
-static long long enqueued(void)
-{
-    long long n = hf_queue_fixture_meta(&q, "enqueued");
-    return n < 0 ? 0 : n;
-}
-
 static hf_worker_opts options_of(const hf_schedule *schedules, size_t n)
 {
     return (hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 5000, .schedules = schedules,
@@ -85,12 +55,12 @@ static void two_workers_make_one_job_of_each_tick(void **state)
     hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
     hf_worker_fixture_start(&other, q.redis.url, &opts, 0);
     EVENTUALLY(10000, done() >= 20);
-    hf_schedule_info info = info_of("s");
+    hf_schedule_info info = hf_schedule_fixture_info(&q, "s");
     assert_true(info.of_file);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
-    EVENTUALLY(5000, done() == enqueued());
-    hf_schedule_info last = info_of("s");
-    assert_int_equal(last.accepted, enqueued());
+    EVENTUALLY(5000, done() == hf_schedule_fixture_enqueued(&q));
+    hf_schedule_info last = hf_schedule_fixture_info(&q, "s");
+    assert_int_equal(last.accepted, hf_schedule_fixture_enqueued(&q));
     /* Each tick from the first one on, and none twice. */
     assert_int_equal(last.skipped, 0);
     assert_int_equal(last.dropped, 0);
@@ -110,7 +80,8 @@ static hf_verdict note_tick(hf_run *run, void *arg)
 static void a_handler_learns_the_time_of_its_tick(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
     hf_worker_fixture_start_own(&worker, q.redis.url, &hf_brief_lease, 0, note_tick,
                                 NULL);
     EVENTUALLY(10000, seen_tick != 0);
@@ -130,7 +101,7 @@ static void a_reload_changes_the_schedules_of_the_file(void **state)
     hf_worker_fixture_fill(&worker, q.redis.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL, 0, NULL),
                      HF_OK);
-    EVENTUALLY(5000, info_of("s").every_ms == 7200000);
+    EVENTUALLY(5000, hf_schedule_fixture_info(&q, "s").every_ms == 7200000);
     assert_int_equal(
         hf_worker_fixture_said(&worker, "changed key=schedules name=s now=changed"), 1);
     schedules[0].queue = "another";
@@ -161,7 +132,7 @@ static void a_worker_that_starts_after_a_flush_of_scripts_writes_its_file(void *
     hf_worker_opts opts = options_of(schedules, SCHEDULES);
     hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
     EVENTUALLY(10000, hf_fixture_number(&q.redis, "HLEN hf:{q}:cron") == SCHEDULES);
-    assert_int_equal(info_of("s").every_ms, 7200000);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").every_ms, 7200000);
     assert_true(hf_fixture_calls(&q.redis, "evalsha") < 4 * SCHEDULES);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
@@ -170,19 +141,19 @@ static void a_worker_that_starts_after_a_flush_of_scripts_writes_its_file(void *
 static void a_thousand_missed_ticks_are_made_up_for_once_each(void **state)
 {
     (void)state;
-    put((hf_schedule){.id = "s",
-                      .every_ms = 100,
-                      .payload = "ok",
-                      .payload_len = 2,
-                      .missed = HF_MISSED_ALL,
-                      .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s",
+                                              .every_ms = 100,
+                                              .payload = "ok",
+                                              .payload_len = 2,
+                                              .missed = HF_MISSED_ALL,
+                                              .overlap = HF_OVERLAP_ALLOW});
     hf_fixture_clock_jump(&q.redis, 95000);
     hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
-    EVENTUALLY(15000, info_of("s").accepted >= 960);
+    EVENTUALLY(15000, hf_schedule_fixture_info(&q, "s").accepted >= 960);
     assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
-    EVENTUALLY(15000, done() == enqueued());
-    hf_schedule_info info = info_of("s");
-    assert_int_equal(info.accepted, enqueued());
+    EVENTUALLY(15000, done() == hf_schedule_fixture_enqueued(&q));
+    hf_schedule_info info = hf_schedule_fixture_info(&q, "s");
+    assert_int_equal(info.accepted, hf_schedule_fixture_enqueued(&q));
     assert_int_equal(info.dropped, 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
@@ -206,19 +177,20 @@ static void one_script_makes_no_more_jobs_than_have_room(void **state)
     static char large[1 << 20];
     (void)state;
     memset(large, 'x', sizeof large);
-    put((hf_schedule){.id = "s",
-                      .every_ms = 60000,
-                      .payload = large,
-                      .payload_len = sizeof large,
-                      .missed = HF_MISSED_ALL,
-                      .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(&q, (hf_schedule){.id = "s",
+                                              .every_ms = 60000,
+                                              .payload = large,
+                                              .payload_len = sizeof large,
+                                              .missed = HF_MISSED_ALL,
+                                              .overlap = HF_OVERLAP_ALLOW});
     hf_fixture_clock_jump(&q.redis, TICKS * 60000);
     assert_string_equal(hf_fixture_command(&q.redis, "CONFIG SET slowlog-max-len 100000"),
                         "OK");
     assert_string_equal(
         hf_fixture_command(&q.redis, "CONFIG SET slowlog-log-slower-than 0"), "OK");
     hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
-    EVENTUALLY(15000, info_of("s").accepted >= TICKS); /* a minute may have passed */
+    EVENTUALLY(15000, hf_schedule_fixture_info(&q, "s").accepted >=
+                          TICKS); /* a minute may have passed */
     assert_in_range(calls_of(&hf_lua_queue_cron_tick), TICKS / EACH + 1, TICKS);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
@@ -246,9 +218,11 @@ static void a_script_reads_no_more_payloads_than_have_room(void **state)
     for (size_t k = 0; k < HF_COUNT(lens); k++) {
         for (int i = 0; i < MANY; i++) {
             (void)snprintf(id, sizeof id, "s%02d", i);
-            put((hf_schedule){
-                .id = id, .every_ms = 3600000, .payload = large, .payload_len = lens[k]});
-            make_due(id, 1000 + i);
+            hf_schedule_fixture_put(&q, (hf_schedule){.id = id,
+                                                      .every_ms = 3600000,
+                                                      .payload = large,
+                                                      .payload_len = lens[k]});
+            hf_schedule_fixture_set_next(&q, id, 1000 + i);
         }
         HF_QUEUE_FIXTURE_ASK(err, &q,
                              hf_op_cron_due(q.client, &q.queue, "w", count_told, &q));
@@ -269,9 +243,10 @@ static void schedules_that_cannot_be_read_hide_no_others(void **state)
                                  i % 2 == 0 ? "{\"gen\":\"1\"}" : "nor this");
         (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next 1000 bad%d", i);
     }
-    put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
     hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
-    EVENTUALLY(15000, info_of("s").accepted >= 2);
+    EVENTUALLY(15000, hf_schedule_fixture_info(&q, "s").accepted >= 2);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
@@ -293,9 +268,10 @@ static void a_number_that_is_none_stops_no_other_schedule(void **state)
         (void)hf_fixture_command(&q.redis, "HSET hf:{q}:cron_state bad%d %s", i, text);
         (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next 1000 bad%d", i);
     }
-    put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
     hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
-    EVENTUALLY(15000, info_of("s").accepted >= 2);
+    EVENTUALLY(15000, hf_schedule_fixture_info(&q, "s").accepted >= 2);
     assert_int_equal(hf_fixture_number(&q.redis, "ZCOUNT hf:{q}:cron_next -inf 1000"), 0);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
@@ -306,12 +282,14 @@ static void a_paused_queue_is_an_outage(void **state)
     (void)state;
     hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
     assert_int_equal(hf_admin_pause(q.admin, "q", true, NULL), HF_OK);
-    put((hf_schedule){.id = "s", .every_ms = 3600000, .payload = "ok", .payload_len = 2});
+    hf_schedule_fixture_put(
+        &q,
+        (hf_schedule){.id = "s", .every_ms = 3600000, .payload = "ok", .payload_len = 2});
     hf_fixture_clock_jump(&q.redis, 5 * 3600000);
-    ALWAYS(300, info_of("s").accepted == 0);
+    ALWAYS(300, hf_schedule_fixture_info(&q, "s").accepted == 0);
     assert_int_equal(hf_admin_pause(q.admin, "q", false, NULL), HF_OK);
-    EVENTUALLY(10000, info_of("s").accepted == 1);
-    assert_int_equal(info_of("s").dropped, 4);
+    EVENTUALLY(10000, hf_schedule_fixture_info(&q, "s").accepted == 1);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").dropped, 4);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
@@ -323,8 +301,9 @@ static void a_busy_worker_takes_ticks_as_well(void **state)
     hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
     hf_queue_fixture_put(&q, "long", "gate", 0);
     EVENTUALLY(10000, worker.started == 1);
-    put((hf_schedule){.id = "s", .every_ms = 500, .overlap = HF_OVERLAP_ALLOW});
-    EVENTUALLY(10000, info_of("s").accepted >= 2);
+    hf_schedule_fixture_put(
+        &q, (hf_schedule){.id = "s", .every_ms = 500, .overlap = HF_OVERLAP_ALLOW});
+    EVENTUALLY(10000, hf_schedule_fixture_info(&q, "s").accepted >= 2);
     worker.gate = true;
     EVENTUALLY(10000, done() >= 3);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
@@ -351,13 +330,13 @@ static void schedules_of_a_divided_queue_are_in_its_shards(void **state)
     (void)state;
     assert_int_equal(hf_admin_divide(q.admin, "q", 4, NULL), HF_OK);
     for (size_t i = 0; i < HF_COUNT(ids); i++)
-        put((hf_schedule){.id = ids[i], .every_ms = 3600000});
+        hf_schedule_fixture_put(&q, (hf_schedule){.id = ids[i], .every_ms = 3600000});
     hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=done") >= 3);
     assert_int_equal(hf_admin_schedules(q.admin, "q", NULL, 1000, note_id, &seen, NULL),
                      HF_OK);
     assert_int_equal(seen, 0xbf);
-    assert_true(info_of("s7").accepted >= 3);
+    assert_true(hf_schedule_fixture_info(&q, "s7").accepted >= 3);
     assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s2", job, NULL), HF_OK);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s7", NULL), HF_OK);
     assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s7", NULL), HF_GONE);
@@ -395,14 +374,15 @@ static void a_zone_that_is_replaced_counts_from_the_next_tick_on(void **state)
                           day_ms - hf_queue_fixture_now(&q) % day_ms + day_ms / 144);
     assert_int_equal(setenv("TZDIR", q.redis.dir, 1), 0);
     copy_zone("Asia/Tokyo", q.redis.dir);
-    put((hf_schedule){.id = "s", .cron = "0 12 * * *", .tz = "Home"});
-    int64_t next = info_of("s").next_ms; /* noon in Tokyo is 3:00 */
+    hf_schedule_fixture_put(&q,
+                            (hf_schedule){.id = "s", .cron = "0 12 * * *", .tz = "Home"});
+    int64_t next = hf_schedule_fixture_info(&q, "s").next_ms; /* noon in Tokyo is 3:00 */
     assert_int_equal(next / 3600000 % 24, 3);
     copy_zone("America/Phoenix", q.redis.dir);
     hf_fixture_clock_jump(&q.redis, next - hf_queue_fixture_now(&q) - 500);
     hf_worker_fixture_start(&worker, q.redis.url, &hf_brief_lease, 0);
-    EVENTUALLY(10000, info_of("s").next_ms / 3600000 % 24 == 19);
-    assert_int_equal(info_of("s").accepted, 0);
+    EVENTUALLY(10000, hf_schedule_fixture_info(&q, "s").next_ms / 3600000 % 24 == 19);
+    assert_int_equal(hf_schedule_fixture_info(&q, "s").accepted, 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(unsetenv("TZDIR"), 0);
 }
