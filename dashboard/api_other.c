@@ -241,12 +241,10 @@ static json_t *entry_object(const hf_lock_entry *e)
 
 static json_t *lock_object(const char *name, const hf_lock_look *look)
 {
-    size_t holders = 0;
     int64_t ends_ms = 0;
     json_t *entries = json_array();
     for (size_t i = 0; i < look->n; i++) {
         const hf_lock_entry *e = hf_lock_look_entry(look, i);
-        holders += e->granted ? 1 : 0;
         if (e->granted && e->ends_ms > ends_ms)
             ends_ms = e->ends_ms;
         (void)json_array_append_new(entries, entry_object(e));
@@ -254,8 +252,9 @@ static json_t *lock_object(const char *name, const hf_lock_look *look)
     const json_t *mode = json_object_get(json_array_get(entries, 0), "mode");
     return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "name", hf_out_text(name), "mode",
                      mode == NULL ? "exclusive" : json_string_value(mode), "holders",
-                     (json_int_t)holders, "waiting", (json_int_t)(look->all - holders),
-                     "ends_ms", hf_out_time(ends_ms), "entries", entries);
+                     (json_int_t)look->holders, "waiting",
+                     (json_int_t)(look->all - look->holders), "ends_ms",
+                     hf_out_time(ends_ms), "entries", entries);
 }
 
 typedef struct lock_names {

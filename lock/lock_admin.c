@@ -111,13 +111,14 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
 {
     const looking *l = ask->arg;
     hf_lock_look *out = l->out;
-    hf_err err = hf_send_script_status(answer, 6, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 7, &out->now_ms);
     if (err != HF_OK)
         return err;
     const char *cell = hf_reply_text(hf_reply_at(answer->reply, 2));
     const hf_reply *list = hf_reply_at(answer->reply, 5);
     size_t n = hf_reply_len(list) / LOOK_EACH, has_cell = cell[0] != '\0';
     out->all = (size_t)hf_reply_int(hf_reply_at(answer->reply, 4)) + has_cell;
+    out->holders = (size_t)hf_reply_int(hf_reply_at(answer->reply, 6)) + has_cell;
     out->entries = calloc(n + has_cell + 1, sizeof *out->entries);
     if (out->entries == NULL)
         return HF_NOMEM;

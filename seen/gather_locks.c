@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOCKS = 1000, ENTRIES = 100 };
+enum { LOCKS = 1000, ENTRIES = 1000 };
 
 typedef struct names {
     size_t n;
@@ -33,7 +33,6 @@ static void read_entries(const hf_lock_look *look, hf_facts_lock *out)
 {
     for (size_t i = 0; i < look->n; i++) {
         const hf_lock_entry *e = hf_lock_look_entry(look, i);
-        out->holders += e->granted ? 1 : 0;
         if (!e->granted && is_earlier(e->since_ms, out->waits_ms))
             out->waits_ms = e->since_ms;
         if (e->granted && is_earlier(e->ends_ms, out->ends_ms)) {
@@ -46,7 +45,8 @@ static void read_entries(const hf_lock_look *look, hf_facts_lock *out)
             (void)snprintf(out->keeper, sizeof out->keeper, "%s", e->client);
         }
     }
-    out->waiting = look->all - out->holders;
+    out->holders = look->holders;
+    out->waiting = look->all - look->holders;
 }
 
 static void look_at(hf_lock_client *locks, const char *name, hf_facts *facts)

@@ -70,26 +70,21 @@ static void tidy(lister *l)
     l->n = kept;
 }
 
-static void count(const hf_lock_look *look, size_t *holders, int64_t *ends_ms)
+static int64_t last_end(const hf_lock_look *look)
 {
-    *holders = 0;
-    *ends_ms = 0;
-    for (size_t i = 0; i < look->n; i++) {
-        if (!look->entries[i].granted)
-            continue;
-        ++*holders;
-        if (look->entries[i].ends_ms > *ends_ms)
-            *ends_ms = look->entries[i].ends_ms;
-    }
+    int64_t ends_ms = 0;
+    for (size_t i = 0; i < look->n; i++)
+        if (look->entries[i].granted && look->entries[i].ends_ms > ends_ms)
+            ends_ms = look->entries[i].ends_ms;
+    return ends_ms;
 }
 
 static void list_one(const lister *l, hf_table *table, const char *name,
                      const hf_lock_look *look)
 {
     char ends[HF_WHEN_SIZE];
-    size_t holders;
-    int64_t ends_ms;
-    count(look, &holders, &ends_ms);
+    const size_t holders = look->holders;
+    const int64_t ends_ms = last_end(look);
     if (l->cli->json) {
         hf_out_json(stdout,
                     json_pack("{s:o, s:s, s:I, s:I, s:o}", "name", hf_out_text(name),

@@ -372,6 +372,7 @@ typedef struct hf_lock_look {
     size_t n;       /* of them in `entries`: holders first, then waiters in order */
     hf_lock_entry *entries; /* read with hf_lock_look_entry(), freed by
                                hf_lock_look_done() */
+    size_t holders;         /* of all entries; the others wait */
 } hf_lock_look;
 #define HF_LOCK_LOOK_INIT HF_STRUCT_INIT(hf_lock_look)
 

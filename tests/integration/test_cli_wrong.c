@@ -627,6 +627,30 @@ static void a_lock_that_is_waited_for_is_told(void **state)
     hf_proc_kill(&holder);
 }
 
+static void the_waiters_of_a_lock_with_many_holders_are_counted(void **state)
+{
+    (void)state;
+    (void)hf_fixture_command(
+        &fixture->redis, "EVAL %s 0 %lld",
+        "local p, at, fence = 'hf:lock:{gpu}:', ARGV[1], ARGV[1] * 1000 "
+        "redis.call('HSET', p .. 'e:gpu', '#', '0 120 0 0 5000 1 0') "
+        "for i = 1, 122 do local o, waits = 'o' .. i, i > 120 "
+        "redis.call('ZADD', p .. 'x:gpu', at, o) "
+        "if waits then redis.call('ZADD', p .. 'q:gpu', fence, o) end "
+        "redis.call('HSET', p .. 'e:gpu', o, string.format('%s 1 %.0f web1-1-x gpu h=s "
+        "600000', waits and 'x 0' or 's 1', waits and 0 or fence)) "
+        "end",
+        now() - MINUTE_MS);
+    assert_found("lock note;");
+    assert_says("A client has waited for lock gpu for 1 min.");
+    assert_says(", with 119 other holds: ");
+    assert_says(" 2 clients wait.");
+    (void)hf_fixture_command(
+        &fixture->redis,
+        "DEL hf:lock:{gpu}:x:gpu hf:lock:{gpu}:q:gpu hf:lock:{gpu}:e:gpu");
+    assert_found("");
+}
+
 /* ---- Redis ---- */
 
 static void config(const char *name, const char *value)
@@ -767,6 +791,7 @@ int main(void)
         TEST(versions_that_differ_for_an_hour_are_a_note),
         TEST(a_tick_that_is_late_or_passes_is_told),
         TEST(a_lock_that_is_waited_for_is_told),
+        TEST(the_waiters_of_a_lock_with_many_holders_are_counted),
         TEST(a_redis_that_refuses_evicts_or_fills_up_is_told),
         TEST(a_redis_that_is_away_is_told),
         TEST(each_thing_is_an_object_with_the_fields_of_the_overview),

@@ -76,9 +76,16 @@ static void holders_of_a_long_line_are_seen_and_robbed(void **state)
     put_in_line(WAITERS);
     assert_int_equal(hf_lock_look_at(fixture.b, "n", 10, &look, fixture.detail), HF_OK);
     assert_int_equal(look.all, WAITERS + 2);
+    assert_int_equal(look.holders, 2);
     assert_int_equal(look.n, 10);
     assert_true(look.entries[0].granted && look.entries[1].granted);
     assert_false(look.entries[2].granted);
+    hf_lock_look_done(&look);
+    /* Also those that it does not show. */
+    assert_int_equal(hf_lock_look_at(fixture.b, "n", 1, &look, fixture.detail), HF_OK);
+    assert_int_equal(look.n, 1);
+    assert_int_equal(look.holders, 2);
+    assert_int_equal(look.all, WAITERS + 2);
     hf_lock_look_done(&look);
     assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 2);
