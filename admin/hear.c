@@ -8,7 +8,10 @@
 #include "base/id.h"
 #include "redis/listener.h"
 
-enum { LISTEN_MS = 10000 /* one wait */ };
+enum {
+    LISTEN_MS = 10000, /* one wait */
+    WAITS = 32         /* in a cluster: slots that are heard at a time */
+};
 
 /* A queue that is listened to. */
 typedef struct channel {
@@ -152,7 +155,7 @@ hf_err hf_hearing_open(hf_admin *admin, hf_told_fn told, void *arg)
     h->listener = (hf_listener){.nodes = &admin->nodes,
                                 .loop = admin->run.uv,
                                 .wait_ms = LISTEN_MS,
-                                .waits_max = SIZE_MAX,
+                                .waits_max = WAITS,
                                 .choose = choose,
                                 .is_deaf = is_deaf,
                                 .on_message = on_message,

@@ -3,8 +3,9 @@
  * The script that ends a job puts its id into the list `told:<client>` of each client
  * that waits for it (queue/lua/await.lua). A listener (redis/listener.h) blocks on these
  * lists. What it hears is a hint: its user asks again. While the list of a queue is not
- * heard, because the connection is away or may not block, the user asks from time to
- * time. */
+ * heard, because the connection is away or may not block, or because there is no room for
+ * it (256 queues of a Redis, or 32 slots of a cluster, are heard), the user asks from
+ * time to time. */
 #ifndef HF_ADMIN_HEAR_H
 #define HF_ADMIN_HEAR_H
 

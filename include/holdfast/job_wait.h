@@ -1,10 +1,11 @@
 /* job_wait.h - wait for the ends of jobs, and get their results.
  *
  * An hf_waits has a thread and connections of its own: two for each Redis, of which one
- * announces the ends of jobs at once; in a cluster one more for each slot with awaited
- * jobs. A Redis announces them for 256 queues (or shards) at a time; the thread asks for
- * the jobs of others five times a second. A lost announcement costs time, never the
- * answer: the thread also asks for each job once a second (less often if there are many).
+ * announces the ends of jobs at once; in a cluster one for each Redis, and one for each
+ * slot with awaited jobs, for 32 slots at a time. A Redis announces them for 256 queues
+ * (or shards) at a time; the thread asks for the jobs of others five times a second. A
+ * lost announcement costs time, never the answer: the thread also asks for each job once
+ * a second (less often if there are many).
  *
  * Redis remembers for a day how a job has ended for which a client waits. So a client may
  * be stopped for long. What has ended before the client looks first is known of jobs that

@@ -2,6 +2,7 @@
  * nodes, of a queue that moves, and of a queue with shards on all of them. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -81,7 +82,7 @@ static void wait_for(told *t, const char *queue, const hf_enqueue_result *job)
 static long long known(const char *tag)
 {
     char key[2 * NAME];
-    (void)snprintf(key, sizeof key, "hf:{%s}:waits", tag);
+    (void)snprintf(key, sizeof key, "hf:{%.*s}:waits", NAME - 1, tag);
     hf_fixture *owner = hf_cluster_owner(&nodes, key);
     return owner == NULL ? -1 : hf_fixture_number(owner, "HLEN %s", key);
 }
@@ -140,12 +141,49 @@ static void shards_on_all_nodes_tell(void **state)
     }
 }
 
+static long long blocked(void)
+{
+    static const char field[] = "blocked_clients:";
+    long long n = 0;
+    for (size_t i = 0; i < nodes.n; i++) {
+        const char *at =
+            strstr(hf_fixture_command(&nodes.nodes[i], "INFO clients"), field);
+        n += at == NULL ? 0 : atoll(at + sizeof field - 1);
+    }
+    return n;
+}
+
+/* Each slot needs a connection of its own. The jobs of the others are asked for. */
+static void a_client_listens_in_so_many_slots_at_most(void **state)
+{
+    enum { QUEUES = 40, HEARD = 32, CALM_MS = 1000 };
+    static told t[QUEUES];
+    static char names[QUEUES][NAME];
+    hf_enqueue_result job;
+    (void)state;
+    for (int i = 0; i < QUEUES; i++) {
+        hf_cluster_queue(&nodes, (size_t)i % NODES, 100 + (unsigned)i, names[i]);
+        put(names[i], "one", &job);
+        wait_for(&t[i], names[i], &job);
+        EVENTUALLY(LONG_MS, known(names[i]) == 1);
+    }
+    EVENTUALLY(LONG_MS, blocked() == HEARD);
+    ALWAYS(CALM_MS, blocked() <= HEARD);
+    for (int i = 0; i < QUEUES; i++)
+        must(hf_admin_cancel(admin, names[i], "one", NULL, detail));
+    for (int i = 0; i < QUEUES; i++) {
+        EVENTUALLY(LONG_MS, atomic_load(&t[i].n) == 1);
+        assert_int_equal(t[i].err, HF_CANCEL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_queue_tells_at_its_node),
         cmocka_unit_test(a_queue_that_moves_tells_as_well),
         cmocka_unit_test(shards_on_all_nodes_tell),
+        cmocka_unit_test(a_client_listens_in_so_many_slots_at_most),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
