@@ -250,11 +250,14 @@ static json_t *lock_object(const char *name, const hf_lock_look *look)
         (void)json_array_append_new(entries, entry_object(e));
     }
     const json_t *mode = json_object_get(json_array_get(entries, 0), "mode");
-    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o}", "name", hf_out_text(name), "mode",
-                     mode == NULL ? "exclusive" : json_string_value(mode), "holders",
-                     (json_int_t)look->holders, "waiting",
-                     (json_int_t)(look->all - look->holders), "ends_ms",
-                     hf_out_time(ends_ms), "entries", entries);
+    const bool permits = look->limit > 0;
+    return json_pack(
+        "{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "name", hf_out_text(name), "mode",
+        mode == NULL ? "exclusive" : json_string_value(mode), "holders",
+        (json_int_t)look->holders, "waiting", (json_int_t)(look->all - look->holders),
+        "ends_ms", hf_out_time(ends_ms), "taken",
+        permits ? json_integer(look->taken) : json_null(), "limit",
+        permits ? json_integer(look->limit) : json_null(), "entries", entries);
 }
 
 typedef struct lock_names {

@@ -111,7 +111,7 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
 {
     const looking *l = ask->arg;
     hf_lock_look *out = l->out;
-    hf_err err = hf_send_script_status(answer, 7, &out->now_ms);
+    hf_err err = hf_send_script_status(answer, 9, &out->now_ms);
     if (err != HF_OK)
         return err;
     const char *cell = hf_reply_text(hf_reply_at(answer->reply, 2));
@@ -130,6 +130,10 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
             out->n++;
     for (size_t i = 0; i < out->n; i++)
         out->entries[i].size = sizeof out->entries[i];
+    if (out->n > 0 && out->entries[0].mode == HF_LOCK_PERMITS) {
+        out->taken = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 7));
+        out->limit = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 8));
+    }
     return HF_OK;
 }
 

@@ -373,6 +373,7 @@ typedef struct hf_lock_look {
     hf_lock_entry *entries; /* read with hf_lock_look_entry(), freed by
                                hf_lock_look_done() */
     size_t holders;         /* of all entries; the others wait */
+    uint32_t taken, limit;  /* permits that are taken, of so many; 0: it has none */
 } hf_lock_look;
 #define HF_LOCK_LOOK_INIT HF_STRUCT_INIT(hf_lock_look)
 

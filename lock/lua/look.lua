@@ -3,10 +3,10 @@
 --  KEYS[1]  prefix      hf:lock:{tag}:
 --  ARGV[1]  name
 --  ARGV[2]  limit       entries, 1..1000
---  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, since, ...}, held}: `all` are
---           those in the line, and `held` of them hold; the first by their place, holders before waiters. An entry is `mode state
---           permits fence client names holds lease`; its end is by Redis's clock. since: when it was
---           granted the lock or joined the line, ms.
+--  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, since, ...}, held, taken, limit}:
+--           `all` are those in the line, `held` of them hold, and `taken` of `limit` permits are theirs; the
+--           first by their place, holders before waiters. An entry is `mode state permits fence client names
+--           holds lease`; its end is by Redis's clock. since: when it was granted the lock or joined the line, ms.
 --- @step "steps/guard.lua"
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
@@ -28,4 +28,4 @@ for _, owner in ipairs(call('ZRANGE', l.q, 0, limit - 1)) do
   show(owner, call('ZSCORE', l.x, owner), call('ZSCORE', l.q, owner))
 end
 local cell_end = cell and now + math.max(0, call('PTTL', l.cell)) or 0
-return { OK, now, cell or '', cell_end, call('ZCARD', l.x), list, #holders / 2 }
+return { OK, now, cell or '', cell_end, call('ZCARD', l.x), list, #holders / 2, l.permits, l.limit }

@@ -70,6 +70,22 @@ static void all_holders_and_waiters_are_counted(void **state)
     assert_locks("\"name\":\"n\",\"mode\":\"shared\",\"holders\":60,\"waiting\":2,");
 }
 
+static void permits_are_told_with_their_limit(void **state)
+{
+    hf_lock *some = NULL, *whole = NULL;
+    static const char *const gpu = "gpu", *const shop = "shop";
+    const hf_lock_opts two = {HF_LOCK_OPTS_INIT,       .names = &gpu, .n_names = 1,
+                              .mode = HF_LOCK_PERMITS, .permits = 2,  .limit = 5};
+    const hf_lock_opts all = {HF_LOCK_OPTS_INIT, .names = &shop, .n_names = 1};
+    (void)state;
+    assert_int_equal(hf_lock_acquire_wait(reader.locks, &two, &some, NULL), HF_OK);
+    assert_locks("\"taken\":2,\"limit\":5,\"entries\":");
+    assert_int_equal(hf_lock_release_wait(some, NULL), HF_RELEASE_DONE);
+    assert_int_equal(hf_lock_acquire_wait(reader.locks, &all, &whole, NULL), HF_OK);
+    assert_locks("\"taken\":null,\"limit\":null,\"entries\":");
+    assert_int_equal(hf_lock_release_wait(whole, NULL), HF_RELEASE_DONE);
+}
+
 #define TEST(name)                                                                       \
     cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, &redis)
 
@@ -77,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_holders_and_waiters_are_counted),
+        TEST(permits_are_told_with_their_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

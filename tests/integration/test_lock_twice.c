@@ -197,7 +197,7 @@ static const hf_sending table[] = {
      .args = {"t/a", "2"},
      .first =
          "0 T  0 2 {A T x 1 1 F c1 t/a ha=x 60000 T B T x 0 1 0 c2 t/a hb=x 60000 T} "
-         "1",
+         "1 0 0",
      .reads = true},
     {.what = "fence_check of a higher fence",
      .script = &hf_lua_lock_fence_check,

@@ -522,6 +522,8 @@ export class World {
       holders: entries.filter((e) => e.held).length,
       waiting: entries.filter((e) => !e.held).length,
       ends_ms: this.now + 8000,
+      taken: null,
+      limit: null,
       entries,
       ...rest,
     });
@@ -539,7 +541,7 @@ export class World {
           entry("batch2", 412, true, { mode: "permits", permits: 3 }),
           entry("batch1", 97, false, { mode: "permits", permits: 2 }),
         ],
-        { limit: 5 },
+        { taken: 5, limit: 5 },
       ),
       lock("report/2026-11", "shared", [
         entry("web1", 4711, true, { mode: "shared" }),

@@ -90,13 +90,7 @@ function article(at, l) {
       "div",
       {},
       h("h2", { class: "mono", tabindex: -1 }, l.name),
-      h(
-        "p",
-        { class: "soft" },
-        l.mode === "permits" && l.limit
-          ? `${exact(l.taken ?? held.reduce((n, e) => n + e.permits, 0))} of ${exact(l.limit)} permits are taken`
-          : l.mode,
-      ),
+      h("p", { class: "soft" }, l.limit ? `${exact(l.taken)} of ${exact(l.limit)} permits are taken` : l.mode),
       held.length > 0 && h("p", { class: "soft" }, "fence ", h("span", { class: "mono" }, held.at(-1).fence)),
       over && h("p", { class: "bad" }, "its lease is over"),
       l.waiting > 0 && h("p", {}, command(`holdfast lock revoke ${named(l.name)}`)),
