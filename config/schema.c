@@ -120,7 +120,8 @@ static const hf_key keys[] = {
      .min = 1,
      .max = 10 * MINUTE_MS,
      .preset = "5s",
-     .help = "longest time from the name look-up to a usable connection"},
+     .help = "longest time from the name look-up to a usable connection; a worker's "
+             "start waits this long for Redis, and 5 s at least"},
     {.path = "redis.request_timeout",
      HF_KEY_DURATION,
      CONFIG(request_timeout_ms),

@@ -36,7 +36,7 @@
 
 enum {
     GIVE_UP_MS = 3000,
-    START_MS = 5000, /* for Redis */
+    START_MS = 5000, /* for Redis, at least */
     TICK_MS = 50,
     IDLE_STOP_MS = 300, /* for answers that an idle worker can do without */
     SIGN_OFF_MS = 500
@@ -547,6 +547,13 @@ static hf_err open_all(hf_worker *w)
     return err;
 }
 
+/* A long connect_timeout is one try; of a short one there are several. */
+static uint32_t start_ms(const hf_worker *w)
+{
+    uint32_t connect_ms = w->server.connect_timeout_ms;
+    return connect_ms > START_MS ? connect_ms : START_MS;
+}
+
 hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
     if (w->ran || w->n_handlers + w->n_pools == 0)
@@ -568,7 +575,7 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
     } else {
         uv_check_start(&w->turn, on_turn);
         uv_prepare_start(&w->late_turn, on_late_turn);
-        uv_timer_start(&w->phase_timer, on_start_over, START_MS, 0);
+        uv_timer_start(&w->phase_timer, on_start_over, start_ms(w), 0);
         uv_async_send(&w->async); /* it may have been stopped before */
     }
     hf_health_turns(&w->health, uv_now(&w->loop), 0);

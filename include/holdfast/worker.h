@@ -284,11 +284,12 @@ HF_API HF_MUSTCHECK hf_err hf_worker_pool(hf_worker *worker, const hf_pool *pool
 /* Serves the queues until the worker is stopped. Installs no signal handler. May be
  * called once for each worker. HF_OK: it was stopped, even if it had to release jobs.
  * HF_CONN, HF_AUTH, HF_UNSUPPORTED, HF_POLICY (Redis may evict locks), HF_READONLY,
- * HF_LOADING, HF_PROTO: Redis was not usable within 5 s of the start; after the start it
- * tries without end. HF_INVALID: there is no handler, or it was called before. HF_CONFIG:
- * the password file or the minder cannot be used, SIGCHLD is ignored while there are
- * programs or pools, or a pool has had its start_tries. HF_SYSTEM (also where `cgroup` is
- * wanted and cannot be made), HF_NOMEM. */
+ * HF_LOADING, HF_PROTO: Redis was not usable within connect_timeout_ms of the start, or
+ * within 5 s if that is longer; after the start it tries without end. HF_INVALID: there
+ * is no handler, or it was called before. HF_CONFIG: the password file or the minder
+ * cannot be used, SIGCHLD is ignored while there are programs or pools, or a pool has had
+ * its start_tries. HF_SYSTEM (also where `cgroup` is wanted and cannot be made),
+ * HF_NOMEM. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims no more jobs, waits for running

@@ -204,6 +204,26 @@ static hf_verdict do_nothing(hf_run *run, void *arg)
     return HF_VERDICT_DONE;
 }
 
+static void its_start_waits_for_redis_as_long_as_connect_timeout_says(void **state)
+{
+    enum { CONNECT_MS = 6000 };
+    static const hf_worker_queue q = {HF_WORKER_QUEUE_INIT, .name = "q"};
+    const hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT,
+        .server = HF_SERVER(.url = "unix:///nowhere/s", .connect_timeout_ms = CONNECT_MS),
+        .queues = &q, .n_queues = 1};
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_worker *patient;
+    (void)state;
+    assert_int_equal(hf_worker_new(&patient, &opts, detail), HF_OK);
+    assert_int_equal(hf_worker_handle(patient, "t", 0, do_nothing, NULL, NULL), HF_OK);
+    const uint64_t from_ms = hf_test_now_ms();
+    assert_int_equal(hf_worker_run(patient, detail), HF_CONN);
+    assert_true(hf_test_now_ms() - from_ms >= CONNECT_MS);
+    assert_non_null(strstr(detail, "/nowhere/s"));
+    hf_worker_free(patient);
+}
+
 static void a_refused_handler_is_explained(void **state)
 {
     static const hf_worker_queue q = {HF_WORKER_QUEUE_INIT, .name = "q"};
@@ -239,6 +259,7 @@ int main(void)
         TEST(when_its_lock_is_lost_it_is_told_once),
         TEST(when_its_worker_stops_it_is_told),
         TEST(it_says_when_to_run_again),
+        TEST(its_start_waits_for_redis_as_long_as_connect_timeout_says),
         TEST(a_worker_without_handlers_says_so),
         TEST(a_refused_handler_is_explained),
     };
