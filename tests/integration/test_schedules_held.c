@@ -120,6 +120,29 @@ static void a_tick_is_told_while_a_live_worker_names_its_schedule(void **state)
 }
 
 /* A type and a schedule of one name differ. */
+static void check(const char *name)
+{
+    const hf_queue *queue = &q.queue;
+    const hf_check_args args = {
+        .worker = name, .alive_ms = MINUTE_MS, .lease_ms = MINUTE_MS};
+    assert_int_equal(hf_queue_fixture_check_with(&q, &queue, 1, &args), HF_OK);
+}
+
+/* It seems that no worker has named it for 10 minutes. */
+static void a_step_forward_ends_no_schedule_of_a_live_worker(void **state)
+{
+    (void)state;
+    put_file("start");
+    present("w", " t @s ");
+    hf_fixture_clock_jump(&q.redis, 10 * MINUTE_MS + 1000);
+    check("w");
+    assert_true(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron") == 1);
+    present("w", " t ");
+    hf_fixture_clock_jump(&q.redis, 10 * MINUTE_MS + 1000);
+    check("w");
+    assert_true(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron") == 0);
+}
+
 static void a_type_is_no_schedule(void **state)
 {
     (void)state;
@@ -331,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_tick_is_told_while_a_live_worker_names_its_schedule),
+        TEST(a_step_forward_ends_no_schedule_of_a_live_worker),
         TEST(a_type_is_no_schedule),
         TEST(a_worker_that_said_nothing_yet_holds_nothing),
         TEST(what_is_held_is_looked_at_again_soon),

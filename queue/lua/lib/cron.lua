@@ -165,13 +165,25 @@ local function accept(records, times)
   end
 end
 
+-- Whether a live worker has said that its file names it.
+local function is_named(id)
+  local all = live_said()
+  for k = 1, #all do
+    if all[k] and may_name(all[k], id) then
+      return true
+    end
+  end
+  return false
+end
+
 -- A schedule of a file ends 10 minutes after the last live worker named it. If the end came while no
 -- worker was there to see it (more than a minute ago), or this clock was set, it has 10 minutes more:
 -- the worker that names it may be about to start.
 local function sweep_named()
   local ended = call('ZRANGEBYSCORE', CRON_NAMED, '-inf', stamp, 'WITHSCORES', 'LIMIT', 0, 20)
+  all_said = nil -- of another queue
   for i = 1, #ended, 2 do
-    if ended[i + 1] + 0 < now - 60000 then
+    if ended[i + 1] + 0 < now - 60000 or is_named(ended[i]) then
       call('ZADD', CRON_NAMED, 'XX', string.format('%d', now + 600000), ended[i])
     else
       call('ZREM', CRON_NAMED, ended[i])
