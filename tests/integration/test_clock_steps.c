@@ -244,6 +244,18 @@ static void a_lost_claim_is_given_back_though_the_clock_was_set_forward(void **s
     assert_string_equal(hf_fixture_command(&fixture.redis, "KEYS hf:{q}:last:*"), "");
 }
 
+static void a_lost_claim_is_given_back_without_its_locks(void **state)
+{
+    (void)state;
+    claim("a");
+    hf_fixture_clock_jump(&fixture.redis, HOUR_MS);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", fixture.number), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
+    assert_true(wait_of("a") <= 0);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", fixture.number), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+}
+
 static void a_lost_claim_gives_back_nothing_of_a_later_holder(void **state)
 {
     (void)state;
@@ -384,6 +396,7 @@ int main(void)
         CASE(how_a_job_ended_before_a_step_back_is_no_word_on_a_new_one),
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
+        CASE(a_lost_claim_is_given_back_without_its_locks),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_forward),
         CASE(a_lost_claim_gives_back_nothing_of_a_later_holder),
