@@ -246,7 +246,8 @@ static void a_worker_that_lacks_a_command_is_refused_by_name(void **state)
     if (!is_new())
         HF_SKIP(OLD ", and cannot tell");
     begin("redis-7.acl");
-    hf_cli_fixture_put(&cli, "w.yaml", "handlers:\n  - {type: t, exec: [\"true\"]}\n");
+    hf_cli_fixture_put(&cli, "w.yaml",
+                       HF_CLI_PATIENT "handlers:\n  - {type: t, exec: [\"true\"]}\n");
     run("worker", "worker --burst -c w.yaml", 0);
     assert_string_equal(
         hf_fixture_command(redis, "ACL SETUSER holdfast-worker -hget -zpopmin"), "OK");

@@ -86,7 +86,7 @@ int main(void)
         cmocka_unit_test_setup(a_blocked_message_stops_neither_a_lock_nor_its_loss,
                                hf_try_clean),
     };
-    hf_try_up(HF_TEST_COMMAND,
+    hf_try_up(HF_TEST_COMMAND, HF_CLI_PATIENT
               "handlers:\n"
               "  - {type: chat, exec: [sh, -c, 'i=0; while [ $i -lt 3000 ]; do echo a "
               "line of text; i=$((i+1)); done']}\n");

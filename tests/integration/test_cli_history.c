@@ -13,6 +13,7 @@ enum { TYPES = 70, PLACES = 64, SOON_MS = 30000, LINE = 200, MINUTE_MS = 60000 }
 enum { HISTORY_MS = 90000 }; /* what ends after the first sample comes with its minute */
 
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "worker: {concurrency: 4, lease: 30s}\n"                                             \
     "handlers: [{type: '*', exec: ['true']}]\n"
 

@@ -13,9 +13,6 @@
 
 enum { LONG_MS = 30000, ROUNDS = 20 };
 
-/* For those that only try: on a busy machine Redis may need more than a second. */
-#define PATIENT "redis:\n  request_timeout: 5s\n"
-
 static hf_proc holder; /* another `holdfast lock` */
 
 static void remove_marks(void)
@@ -49,7 +46,7 @@ static int run(const char *options, const char *script)
     char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
     hf_cli_fixture_put(&hf_try_fixture, "script", script);
     hf_cli_fixture_path(&hf_try_fixture, "script", path);
-    (void)snprintf(line, sizeof line, "lock @ %s sh %s", options, path);
+    (void)snprintf(line, sizeof line, "lock @ -c w.yaml %s sh %s", options, path);
     return hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL);
 }
 
@@ -58,7 +55,7 @@ static void begin_lock(hf_proc *proc, const char *options, const char *script)
     char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
     hf_cli_fixture_put(&hf_try_fixture, "held", script);
     hf_cli_fixture_path(&hf_try_fixture, "held", path);
-    (void)snprintf(line, sizeof line, "lock @ %s sh %s", options, path);
+    (void)snprintf(line, sizeof line, "lock @ -c w.yaml %s sh %s", options, path);
     hf_cli_fixture_begin(&hf_try_fixture, proc, line, "log");
 }
 
@@ -318,7 +315,7 @@ int main(void)
         TEST(signals_are_passed_on),
         TEST(a_signal_ends_the_wait),
     };
-    hf_try_up(HF_TEST_COMMAND, PATIENT);
+    hf_try_up(HF_TEST_COMMAND, HF_CLI_PATIENT);
     int failures = cmocka_run_group_tests_name("cli_lock", tests, NULL, NULL);
     hf_try_down();
     return failures;

@@ -11,6 +11,7 @@
 enum { SOON_MS = 30000, SILENT_MS = 45000, LEASE_MS = 5000, MATCH_SIZE = 256 };
 
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "worker: {concurrency: 2, lease: 5s, shutdown_timeout: 1s}\n"                        \
     "handlers:\n"                                                                        \
     "  - {type: long, exec: [sleep, '300']}\n"                                           \

@@ -11,6 +11,7 @@
 #include "tests/support/eventually.h"
 
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "worker: {concurrency: 2, lease: 20s, shutdown_timeout: 1s}\n"                       \
     "handlers:\n"                                                                        \
     "  - {type: good, exec: ['true']}\n"                                                 \

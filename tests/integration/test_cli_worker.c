@@ -9,6 +9,7 @@
 #include "tests/support/eventually.h"
 
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "worker: {concurrency: 4, shutdown_timeout: 1s}\n"                                   \
     "handlers:\n"                                                                        \
     "  - {type: good, exec: [sh, -c, 'cat; echo']}\n"                                    \
@@ -41,6 +42,7 @@ static void a_row_of_a_list_tells_what_a_trace_was_of(void **state)
                        "echo 'ValueError: no such street' >&2\n"
                        "exit 65\n");
     hf_cli_fixture_put(fixture, "w.yaml",
+                       HF_CLI_PATIENT
                        "handlers: [{type: trace, exec: [sh, trace.sh]}]\n");
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue trace @ --id t1 --wait"), 1);
@@ -110,8 +112,8 @@ static void a_second_int_ends_the_waiting(void **state)
 {
     (void)state;
     hf_cli_fixture_put(fixture, "w.yaml",
-                       "worker: {shutdown_timeout: 1h}\n"
-                       "handlers: [{type: long, exec: [sleep, '600']}]\n");
+                       HF_CLI_PATIENT "worker: {shutdown_timeout: 1h}\n"
+                                      "handlers: [{type: long, exec: [sleep, '600']}]\n");
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
     EVENTUALLY(15000,
@@ -144,7 +146,7 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged(
                           "level=error msg=\"the configuration is not valid, nothing was "
-                          "changed\" error=\"w.yaml:7:1: expected each key once"));
+                          "changed\" error=\"w.yaml:8:1: expected each key once"));
     hf_cli_fixture_put(fixture, "w.yaml", HANDLERS "log: {format: json}\n");
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged("reloaded"));
@@ -157,8 +159,9 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
 static void a_reload_that_is_ignored_leaves_the_log_as_it_is(void **state)
 {
     (void)state;
-    static const char handlers[] = "worker: {shutdown_timeout: 1h}\n"
-                                   "handlers: [{type: long, exec: [sleep, '600']}]\n";
+    static const char handlers[] =
+        HF_CLI_PATIENT "worker: {shutdown_timeout: 1h}\n"
+                       "handlers: [{type: long, exec: [sleep, '600']}]\n";
     char other[sizeof handlers + 32];
     snprintf(other, sizeof other, "%slog: {format: json}\n", handlers);
     hf_cli_fixture_put(fixture, "w.yaml", handlers);
@@ -183,7 +186,7 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
     hf_try_worker("worker @ -c w.yaml -q default -q more -n 2");
     hf_cli_fixture_put(
         fixture, "w.yaml",
-        "redis: {url: 'redis://nowhere:1'}\n"
+        "redis: {url: 'redis://nowhere:1', connect_timeout: 5m, request_timeout: 30s}\n"
         "worker: {concurrency: 9, lease: 20s}\n"
         "queues: [{name: other}, {name: more, weight: 5, max_running: 3}]\n"
         "handlers: [{type: good, exec: [sh, -c, 'cat; echo \" anew\"']}]\n");

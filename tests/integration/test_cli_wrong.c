@@ -15,6 +15,7 @@ enum { LINE = 400, MINUTE_MS = 60000, HOUR_MS = 3600000, SOON_MS = 20000 };
 enum { HISTORY_MS = 90000 }; /* what ends after the first sample comes with its minute */
 
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "worker: {concurrency: 2, lease: 6s, shutdown_timeout: 1s}\n"                        \
     "handlers:\n"                                                                        \
     "  - {type: good, exec: ['true']}\n"                                                 \
@@ -27,7 +28,7 @@ static hf_cli_fixture *const fixture = &hf_try_fixture;
 
 /* ---- what is found: "rule level; ..." without the hint that nothing is on disk ---- */
 
-static const char *found(void)
+static const char *found_once(void)
 {
     static char text[512];
     size_t len = 0;
@@ -46,6 +47,21 @@ static const char *found(void)
     }
     assert_int_equal(code, strstr(text, " bad;") != NULL ? 1 : 0);
     return text;
+}
+
+/* A Redis that gets no processor for three seconds counts as away: on a busy machine that
+ * is no answer. */
+static const char *found(void)
+{
+    enum { TRIES = 5 };
+    const char *things = "";
+    for (int i = 0; i < TRIES; i++) {
+        const hf_test_span span = hf_test_span_begin();
+        things = found_once();
+        if (strstr(things, "redis bad;") == NULL || !hf_test_span_is_busy(span))
+            break;
+    }
+    return things;
 }
 
 static bool finds(const char *things)
@@ -373,7 +389,7 @@ static void attempts_that_fail_are_told_for_five_minutes(void **state)
     static const char one[] = "{\"type\":\"fails\"}\n";
     char lines[JOBS * sizeof one] = "";
     (void)state;
-    hf_cli_fixture_put(fixture, "w.yaml", "retry: {base: 1h}\n" HANDLERS);
+    hf_cli_fixture_put(fixture, "w.yaml", HANDLERS "retry: {base: 1h}\n");
     hf_try_worker("worker @ -c w.yaml");
     for (int i = 0; i < JOBS; i++)
         memcpy(lines + strlen(lines), one, sizeof one);
@@ -468,6 +484,7 @@ static void a_late_verdict_is_told_for_ten_minutes(void **state)
     char fence[64];
     (void)state;
     hf_cli_fixture_put(fixture, "w.yaml",
+                       HF_CLI_PATIENT
                        "worker: {lease: 30s, shutdown_timeout: 1s}\n"
                        "handlers: [{type: gate, exec: [sh, -c, 'until [ -e go ]; do "
                        "sleep 0.05; done'], cwd: .}]\n");

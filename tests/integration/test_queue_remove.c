@@ -249,7 +249,8 @@ int main(void)
         TEST(a_divided_queue_is_removed_when_all_shards_are_empty),
         TEST(one_that_is_used_meanwhile_stays_on_the_list),
     };
-    hf_try_up(HF_TEST_COMMAND, "handlers:\n  - {type: t, exec: ['true']}\n");
+    hf_try_up(HF_TEST_COMMAND,
+              HF_CLI_PATIENT "handlers:\n  - {type: t, exec: ['true']}\n");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hf_try_down();
     return failed;

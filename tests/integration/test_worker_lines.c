@@ -13,6 +13,7 @@
 /* `steps` saves each, and fails after each but the last. `away` leaves a process behind
  * that keeps all of its descriptors until the test ends. */
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "worker: {lease: 1m}\n"                                                              \
     "retry: {base: 10ms, cap: 10ms, jitter: 0}\n"                                        \
     "handlers:\n"                                                                        \

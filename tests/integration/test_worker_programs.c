@@ -14,6 +14,7 @@
 
 /* Those that last are ended by the worker, or by the test. */
 #define HANDLERS                                                                         \
+    HF_CLI_PATIENT                                                                       \
     "retry: {max_attempts: 1}\n"                                                         \
     "handlers:\n"                                                                        \
     "  - {type: long, exec: [sh, -c, 'sleep 1000 & echo $! > pid; wait']}\n"             \

@@ -11,6 +11,10 @@
 
 enum { HF_CLI_TEXT = 1 << 16, HF_CLI_WORDS = 24, HF_CLI_PATH = HF_TEMPDIR_SIZE + 64 };
 
+/* For the beginning of a configuration: a busy machine gives Redis no processor for
+ * longer than the time-outs are by default. */
+#define HF_CLI_PATIENT "redis: {connect_timeout: 5m, request_timeout: 30s}\n"
+
 typedef struct hf_cli_fixture {
     hf_fixture redis;
     const char *command; /* borrowed: the path of the binary */
