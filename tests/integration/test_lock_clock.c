@@ -71,6 +71,28 @@ static void a_holder_keeps_its_lock_through_steps_of_weeks(void **state)
     hf_fixture_clock_jump(&fixture.redis, -43 * day_ms);
 }
 
+/* A waiter gets what was given back, although no lease is proved to be over. */
+static void every_mode_is_given_back_after_a_step_forward(void **state)
+{
+    static const hf_lock_opts modes[] = {
+        {HF_LOCK_OPTS_INIT, .lease_ms = LIVE_MS},
+        {HF_LOCK_OPTS_INIT, .lease_ms = LIVE_MS, .mode = HF_LOCK_SHARED},
+        {HF_LOCK_OPTS_INIT, .lease_ms = LIVE_MS, .mode = HF_LOCK_PERMITS, .limit = 1}};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(modes); i++) {
+        hf_lock_waiter w;
+        hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n", modes[i]);
+        hf_fixture_clock_jump(&fixture.redis, 24 * HOUR_MS);
+        hf_lock_wait_begin(&w, &fixture, fixture.b, "n",
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LIVE_MS});
+        ALWAYS(LIVE_MS, hf_lock_held(lock) && !w.done);
+        hf_fixture_clock_jump(&fixture.redis, 24 * HOUR_MS);
+        hf_lock_released(lock);
+        hf_lock_wait_released(&w);
+        hf_fixture_clock_jump(&fixture.redis, -48 * HOUR_MS);
+    }
+}
+
 static void die_with(const char *name)
 {
     hf_locker dead;
@@ -165,6 +187,7 @@ int main(void)
         TEST(a_holder_that_lives_keeps_its_lock),
         TEST(a_try_after_a_step_forward_is_refused),
         TEST(a_holder_keeps_its_lock_through_steps_of_weeks),
+        TEST(every_mode_is_given_back_after_a_step_forward),
         TEST(dead_clients_leave_within_a_lease_of_the_waiter),
         TEST(a_dead_client_leaves_though_the_fences_began_again),
         TEST(single_tries_add_up),
