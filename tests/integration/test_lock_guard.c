@@ -24,7 +24,9 @@ static hf_lock_client *open_client(const char *minder)
     hf_lock_client *client = NULL;
     const hf_lock_client_opts opts = {
         HF_LOCK_CLIENT_OPTS_INIT,
-        .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis)), .minder = minder};
+        .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis),
+                            .connect_timeout_ms = LONG_MS, .request_timeout_ms = LONG_MS),
+        .minder = minder};
     assert_int_equal(hf_lock_client_open(&client, &opts, fixture.detail), HF_OK);
     return client;
 }
