@@ -20,11 +20,12 @@ enum {
     CALL_MS = 30000,
     SHORT_MS = 3000,
     SILENT_MS = 300,
-    GOING_MS = 1500, /* before the silent connection is given up; a busy machine has, */
-    BUSY_MS = 10000, /* of the fair clock, and then */
-    PATIENT_MS = 10 * CALL_MS, /* those who wait may do so for longer */
-    CONNECT_MS = 15000,        /* to a silent node in vain; a call ends before, */
-    FRESH_MS = 12000,          /* and may ask that node first for a third of it */
+    GOING_MS = 500,            /* from 700 the silent connection is given up; */
+    BUSY_MS = 10000,           /* of the fair clock, for a busy machine; those who */
+    PATIENT_MS = 10 * CALL_MS, /* wait may do so for longer */
+    ROUNDS = 4,
+    CONNECT_MS = 15000, /* to a silent node in vain; a call ends before, */
+    FRESH_MS = 12000,   /* and may ask that node first for a third of it */
     CALLERS = 32,
     PACE_MS = 40,
     AWAY_MS = 2500, /* a silent connection is given up before */
@@ -190,13 +191,54 @@ static void *call(void *arg)
     return NULL;
 }
 
+static void note_calls(caller *callers, unsigned calls[CALLERS])
+{
+    for (size_t i = 0; i < CALLERS; i++)
+        calls[i] = atomic_load(&callers[i].calls);
+}
+
+static bool half_go_on(caller *callers, const unsigned before[CALLERS])
+{
+    unsigned going = 0;
+    for (size_t i = 0; i < CALLERS; i++)
+        going += atomic_load(&callers[i].calls) > before[i];
+    return going >= CALLERS / 2;
+}
+
+static void wait_for_all(caller *callers)
+{
+    unsigned before[CALLERS];
+    note_calls(callers, before);
+    for (size_t i = 0; i < CALLERS; i++)
+        EVENTUALLY(CALL_MS, atomic_load(&callers[i].calls) > before[i]);
+}
+
+/* After how long half of them go on, once those wait that a silent node stops. */
+static uint64_t go_on_ms(caller *callers)
+{
+    unsigned before[CALLERS];
+    hf_fixture_signal(&nodes.nodes[1], SIGSTOP);
+    hf_test_pause_ms(SILENT_MS);
+    note_calls(callers, before);
+    const hf_test_span span = hf_test_span_begin();
+    while (!half_go_on(callers, before) &&
+           hf_test_fair_ms() < span.fair_from_ms + BUSY_MS)
+        hf_test_pause_since(span.from_ms);
+    const uint64_t took_ms =
+        half_go_on(callers, before) ? hf_test_now_ms() - span.from_ms : UINT64_MAX;
+    hf_fixture_signal(&nodes.nodes[1], SIGCONT);
+    wait_for_all(callers);
+    return took_ms;
+}
+
 /* Some calls were sent to it when it fell silent, and wait. The others do not queue up
- * behind them. */
+ * behind them until its connection is given up. On a busy machine they may take that long
+ * by themselves: it is enough that they do not once, and there they may. */
 static void a_silent_node_stops_few_callers(void **state)
 {
     static caller callers[CALLERS];
-    atomic_bool stop = false;
-    unsigned before[CALLERS], going = 0;
+    static atomic_bool stop;
+    uint64_t best_ms = UINT64_MAX;
     (void)state;
     divide(3);
     hf_producer *producer = open_producer(PATIENT_MS);
@@ -206,22 +248,13 @@ static void a_silent_node_stops_few_callers(void **state)
             .producer = producer, .pace_ms = PACE_MS + (unsigned)i, .stop = &stop};
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
     }
-    for (size_t i = 0; i < CALLERS; i++)
-        EVENTUALLY(CALL_MS, atomic_load(&callers[i].calls) > 0);
-    hf_fixture_signal(&nodes.nodes[1], SIGSTOP);
-    hf_test_pause_ms(SILENT_MS);
-    for (size_t i = 0; i < CALLERS; i++)
-        before[i] = atomic_load(&callers[i].calls);
+    wait_for_all(callers);
     const hf_test_span span = hf_test_span_begin();
-    while (going < CALLERS / 2 && hf_test_fair_ms() < span.fair_from_ms + BUSY_MS) {
-        hf_test_pause_ms(SILENT_MS);
-        going = 0;
-        for (size_t i = 0; i < CALLERS; i++)
-            going += atomic_load(&callers[i].calls) > before[i];
+    for (int i = 0; i < ROUNDS && best_ms >= GOING_MS; i++) {
+        const uint64_t ms = go_on_ms(callers);
+        best_ms = ms < best_ms ? ms : best_ms;
     }
-    const uint64_t took_ms = hf_test_now_ms() - span.from_ms;
-    const bool late = took_ms >= GOING_MS + SILENT_MS && !hf_test_span_is_busy(span);
-    hf_fixture_signal(&nodes.nodes[1], SIGCONT);
+    const bool busy = hf_test_span_is_busy(span);
     atomic_store(&stop, true);
     unsigned calls = 0;
     for (size_t i = 0; i < CALLERS; i++) {
@@ -230,9 +263,9 @@ static void a_silent_node_stops_few_callers(void **state)
     }
     hf_producer_close(producer, NULL, NULL);
     assert_int_equal(count_all(), CALLS + calls);
-    if (going < CALLERS / 2 || late)
-        fail_msg("after %llu ms %u of %d callers go on", (unsigned long long)took_ms,
-                 going, CALLERS);
+    print_message("half of the callers go on after %llu ms\n",
+                  (unsigned long long)best_ms);
+    assert_true(best_ms < GOING_MS || (busy && best_ms < UINT64_MAX));
 }
 
 static void count_shown(const hf_shard_info *shard, void *arg)
