@@ -233,6 +233,7 @@ static void do_one(hf_nemesis *n)
 static void play(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed, unsigned ms,
                  bool spares, bool harms_clock)
 {
+    const hf_test_span span = hf_test_span_begin();
     *n = (hf_nemesis){.fixture = fixture,
                       .rng = {seed},
                       .spares = spares,
@@ -246,6 +247,7 @@ static void play(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed, unsi
         EVENTUALLY(ENDS_MS + ms, hf_proc_wait(&n->players[i], 0));
         assert_int_equal(n->players[i].status, 0);
     }
+    n->busy = hf_test_span_is_busy(span);
 }
 
 void hf_nemesis_run(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
@@ -264,6 +266,11 @@ void hf_nemesis_spare(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
                       unsigned ms)
 {
     play(n, fixture, seed, ms, true, false);
+}
+
+bool hf_nemesis_enough(const hf_nemesis *n, uint64_t happened)
+{
+    return happened > HF_PLAYERS || n->busy;
 }
 
 void hf_nemesis_print(const hf_nemesis *n)

@@ -19,6 +19,7 @@ typedef struct hf_nemesis {
     unsigned born;
     bool spares, harms_clock;
     uint64_t until_ns;
+    bool busy;               /* each thread had less than half of a processor meanwhile */
     unsigned done[HF_DEEDS]; /* how often each thing was done */
     unsigned clock[HF_CLOCK_HARMS];
 } hf_nemesis;
@@ -33,5 +34,8 @@ void hf_nemesis_spare(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
 void hf_nemesis_clock(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
                       unsigned ms);
 void hf_nemesis_print(const hf_nemesis *n);
+/* Whether as much has happened as a play needs to show something. On a busy machine it
+ * may be less. */
+bool hf_nemesis_enough(const hf_nemesis *n, uint64_t happened);
 
 #endif

@@ -60,7 +60,7 @@ static void play(uint64_t seed, unsigned ms)
     hf_history_fixture_check(&fixture);
     hf_report_print(&fixture.report, stdout);
     assert_int_equal(fixture.report.broken[RULE_S1], 0);
-    assert_true(fixture.report.acquired > HF_PLAYERS);
+    assert_true(hf_nemesis_enough(&nemesis, fixture.report.acquired));
     finish();
 }
 
