@@ -4,9 +4,9 @@
  * options may stand before it, because the command determines the others.
  *
  * "lock" and "worker" are older names of "lock run" and "worker run", so a second word
- * may follow or not. It does if it makes a command with the first one, as in "lock list".
- * A command that takes no name is a name itself before "--": "lock list -- make" runs
- * make under a lock named "list", but "lock show -- make" shows the lock "make". */
+ * may follow or not. It does if it makes a command with the first one, as in "lock list",
+ * unless "--" and a program follow it: "lock list -- make" runs make under a lock named
+ * "list". But "lock show -- -x" shows the lock "-x". */
 #include "cli/args.h"
 
 #include <stdarg.h>
@@ -237,9 +237,7 @@ static hf_err take_second(parser *p, const char *word, bool *taken)
     const hf_command *first = p->out->command;
     snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
     const hf_command *command = hf_command_find(p->commands, both);
-    bool takes_name = command != NULL && command != first && command->max_operands > 0;
-    *taken =
-        command != NULL && (takes_name || !first->program || !program_follows(p, first));
+    *taken = command != NULL && !(first->program && program_follows(p, first));
     if (command == NULL && (first->max_operands == 0 || first->dashes))
         return take_command(p, word); /* which says what was meant */
     p->out->group = NULL;

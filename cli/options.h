@@ -88,10 +88,11 @@
     "--nonblock within redis.request_timeout), 75 the lock was lost, 126 COMMAND "       \
     "cannot be executed, 127 COMMAND was not found, 128 + N when signal N ended "        \
     "the wait.\n`run` may be left out: lock NAME -- COMMAND. After `lock`, the "         \
-    "words run, list, show, release, revoke and fence-check are commands. A lock of "    \
-    "such a name needs lock run: lock run show -- COMMAND. But lock list -- COMMAND "    \
-    "takes a lock named list, and lock run -- COMMAND one named run. A name that "       \
-    "begins with - stands behind --: lock run -- -x COMMAND."
+    "words run, list, show, release, revoke and fence-check are commands, unless "       \
+    "-- and a COMMAND follow: then the word is the name of a lock. So lock list -- "     \
+    "COMMAND takes a lock named list, as lock run list -- COMMAND does, and lock "       \
+    "run -- COMMAND one named run. A name that begins with - stands behind --: lock "    \
+    "show -- -x, and lock run -- -x COMMAND."
 
 extern const hf_opt hf_opts_enqueue[];
 extern const hf_opt hf_opts_limit[];

@@ -242,7 +242,7 @@ static void a_command_takes_a_name_behind_two_dashes(void **state)
     (void)state;
     assert_read("hold show -- -x", "hold show: -x");
     assert_read("hold show --json -- -x", "hold show: -x");
-    assert_read("hold show -- make", "hold show: make");
+    assert_read("hold show -- make", "hold run: show make");
     assert_read("hold run -- -x make", "hold run: -x make");
     assert_read("hold run -f -- -x make", "hold run: -x make");
     assert_read("hold -- -x make", "hold run: -x make");
@@ -258,6 +258,7 @@ static void a_word_before_two_dashes_is_a_name(void **state)
     assert_read("hold list --json -n 3 -- make", "hold run: list make");
     assert_read("hold list --count=3 -fe -- make", "hold run: list make");
     assert_read("hold list -fen3 -- make", "hold run: list make");
+    assert_read("hold show -q x -- make", "hold run: show make");
     assert_read("hold run show -q x -- make", "hold run: show make");
     assert_read("hold run -- make", "hold run: run make");
     assert_read("hold -n 3 list -- make", "hold run: list make");
