@@ -140,7 +140,7 @@ static void work(void)
     run("administrator", "doctor --fix", 0);
     run("administrator", "locks list", 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
-    /* A reader's try to write, for `job why`, is refused, and no other request. */
+    /* A reader's request for reports, by `runs`, is refused, and no other request. */
     const char *log = hf_fixture_command(redis, "ACL LOG");
     assert_null(strstr(log, "holdfast-worker"));
     assert_null(strstr(log, "holdfast-producer"));
@@ -182,6 +182,29 @@ static void no_user_may_do_anothers_work(void **state)
     run("producer", "lock n -- true", 77);
     run("producer", "queue list", 77);
     run("locks", "enqueue t", 77);
+}
+
+/* Without a permission to write, and without a line in ACL LOG. */
+static void a_reader_learns_that_writes_are_refused(void **state)
+{
+    static const char *const files[] = {"redis-7.acl", "redis-6.2.acl"};
+    (void)state;
+    if (!is_new())
+        HF_SKIP(OLD);
+    for (size_t i = 0; i < HF_COUNT(files); i++) {
+        begin(files[i]);
+        run("producer", "enqueue t --id j", 0);
+        run("reader", "job why j", 0);
+        assert_null(strstr(cli.out, "refused"));
+        assert_string_equal(
+            hf_fixture_command(redis, "CONFIG SET min-replicas-to-write 1"), "OK");
+        run("reader", "job why j", 0);
+        assert_non_null(strstr(cli.out, "refused             Redis refuses every write"));
+        assert_non_null(strstr(cli.out, "NOREPLICAS"));
+        run("reader", "doctor", 1);
+        assert_non_null(strstr(cli.out, "every write is refused"));
+        assert_null(strstr(hf_fixture_command(redis, "ACL LOG"), "holdfast-"));
+    }
 }
 
 /* Whether a user may do this to a key, by the server's own word. */
@@ -382,6 +405,7 @@ int main(void)
         CASE(each_user_may_do_its_work),
         CASE(each_user_may_do_its_work_by_the_plain_file),
         CASE(no_user_may_do_anothers_work),
+        CASE(a_reader_learns_that_writes_are_refused),
         CASE(no_user_reaches_another_namespace),
         CASE(a_producer_sees_no_heartbeat),
         CASE(a_worker_that_lacks_a_command_is_refused_by_name),
