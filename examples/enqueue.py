@@ -133,7 +133,7 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0, **options):
     the id of the job that holds it. All jobs are accepted, or none: an exception says why. Times are
     in ms. Jobs get new ids and wait for delay_ms: the command's --id and --at do not exist here."""
     check(queue, job_type, payloads, delay_ms, options)
-    run_script(r, "register", "hf:{/}:", queue)  # tools find the queue by it
+    now = run_script(r, "register", "hf:{/}:", queue)[1]  # by Redis's clock; tools find the queue by it
     ids, jobs = [], []
     for payload in payloads:
         ids.append(f"{time.time_ns():016x}{secrets.token_hex(5)}")  # rises: first in, first out
@@ -141,8 +141,9 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0, **options):
         body = payload if isinstance(payload, bytes) else payload.encode()
         jobs += [ids[-1], -delay_ms, head.encode() + b"\n" + body]
     name = "enqueue_with" if options else "enqueue"
-    # A producer of its own for this request: a client that sends it again enqueues nothing twice.
-    args = [secrets.token_hex(8), 1, 0, REMEMBER_MS, 0, *jobs]
+    # A producer of its own for this request: a client that sends it again enqueues nothing twice. It may come
+    # while Redis remembers the first one, also if Redis's clock is set forward.
+    args = [secrets.token_hex(8), 1, now + REMEMBER_MS, REMEMBER_MS, 0, *jobs]
     try:
         answer = run_script(r, name, f"hf:{{{queue}}}:", *args)
     except Exception as refused:  # SHARDED holdfast: 4 wide/0-2 wide/1-0 ...
@@ -152,6 +153,8 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0, **options):
         tag = (random.choice(tags) if key is None else  # any shard: these ids are new
                tags[binascii.crc_hqx(key.encode(), 0) % len(tags)])  # that of the unique key
         answer = run_script(r, name, f"hf:{{{tag}}}:", *args)
+    if answer[0] == -4:
+        raise Refused("Redis has not answered in time: the jobs may have been accepted")
     met = answer[4] if len(answer) > 4 else []  # the holders of unique keys, four values for each
     met = [value.decode() if isinstance(value, bytes) else value for value in met]
     for place, what, other in zip(met[::4], met[1::4], met[2::4]):
