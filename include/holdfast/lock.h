@@ -421,10 +421,10 @@ HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_lock_client *locks, const char *nam
 
 /* Asks whether the holder of `fence` may still write to `resource`, a name like that of a
  * lock. Redis keeps the highest fence of each resource, at its tag, for remember_ms (0:
- * without end). HF_OK: it may write, and no lower fence may from now on. HF_LOST: it may
- * not; a higher fence was here, or the same fence of another owner. After both *highest
- * (may be NULL) is the highest fence. HF_POLICY: this Redis may evict keys, so it cannot
- * remember fences. */
+ * without end); a step of its clock forward ends that time early. HF_OK: it may write,
+ * and no lower fence may from now on. HF_LOST: it may not; a higher fence was here, or
+ * the same fence of another owner. After both *highest (may be NULL) is the highest
+ * fence. HF_POLICY: this Redis may evict keys, so it cannot remember fences. */
 HF_API HF_MUSTCHECK hf_err hf_fence_check(hf_lock_client *locks, const char *resource,
                                           uint64_t fence, const char *owner,
                                           int64_t remember_ms, uint64_t *highest,
