@@ -136,13 +136,17 @@ def waited(child, seconds):
 
 
 def talked(child, data, seconds):
-    """What a process wrote until its end, and None where it has not ended within this many seconds of the fair clock."""
-    until = fair_s() + seconds
-    while fair_s() < until:
-        try:
-            return child.communicate(data, 0.5)
-        except subprocess.TimeoutExpired:
-            data = None  # it goes on with what it has
+    """What a process wrote until its end, and None where it has not ended within this many seconds of the fair clock:
+    then it was killed. By a thread, because communicate() sends no more of `data` after its own time-out."""
+    said, until = [], fair_s() + seconds
+    thread = threading.Thread(target=lambda: said.append(child.communicate(data)), daemon=True)
+    thread.start()
+    while thread.is_alive() and fair_s() < until:
+        thread.join(0.5)
+    if said or not thread.is_alive():
+        return said[0]
+    child.kill()
+    thread.join(5)  # others may hold what it wrote to
     return None
 
 
@@ -623,8 +627,6 @@ class Fixture:
                            stderr=subprocess.PIPE, env=environment)
         said = talked(child, stdin, seconds)
         if said is None:
-            child.kill()
-            child.communicate()
             raise Failure(f"not within {seconds} s: {' '.join(words)}")
         self.children.remove(child)
         result = Result(child.returncode, *(part.decode(errors="replace") for part in said))
