@@ -96,15 +96,15 @@ local function with_dues(ids, dues, n)
   return words
 end
 
--- For a day, because a step of this clock may end the key.
-local LAST_MS = 86400000
+-- In ms: for a day, because a step of this clock may end the key. As text, like all that a claim sends.
+local LAST_MS = '86400000'
 
 local function remember(c, number)
   local words, m = c.ids, c.limits
   if c.dues then
     words = with_dues(words, c.dues, c.n)
   end
-  words[0] = concat({ number, c.fence, c.lease_end, not c.dues and '=' .. c.due or nil }, ' ')
+  words[0] = number .. ' ' .. c.fence .. ' ' .. c.lease_end .. (c.dues and '' or ' =' .. c.due)
   call('SET', P .. 'last:' .. c.worker, concat(words, ' ', 0, c.n), 'PX', LAST_MS)
   if not m and now > c.high + HIGH_MS then
     call('HSET', META, 'fence', c.fence, 'high', stamp)
