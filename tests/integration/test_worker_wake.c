@@ -130,10 +130,12 @@ static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
     enum { DUE_MS = 5000 }; /* by then it is full, also on a busy machine */
     (void)state;
     start_with_one_slot();
-    hf_queue_fixture_put(&queue, "late", "ok", hf_queue_fixture_now(&queue) + DUE_MS);
+    const int64_t due = hf_queue_fixture_now(&queue) + DUE_MS;
+    hf_queue_fixture_put(&queue, "late", "ok", due);
     EVENTUALLY(15000, batons() == 0);
     put_to_other("long", 0);
     EVENTUALLY(3000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, hf_queue_fixture_now(&queue) >= due);
     EVENTUALLY(SOON_MS, batons() == 1);
     atomic_store(&worker.gate, true);
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
