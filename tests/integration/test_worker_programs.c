@@ -20,7 +20,7 @@
     "  - {type: long, exec: [sh, -c, 'sleep 1000 & echo $! > pid; wait']}\n"             \
     "  - {type: short, exec: ['true']}\n"                                                \
     "  - {type: lasts, exec: [sleep, '5.5']}\n"                                          \
-    "  - {type: deaf, grace: 2s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
+    "  - {type: deaf, grace: 5s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
     "echo $$ > pid; while :; do sleep 0.1; done']}\n"
 
 static hf_cli_fixture fixture;
