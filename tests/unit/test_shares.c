@@ -564,6 +564,23 @@ static void a_late_answer_keeps_no_slot_from_others(void **state)
     run_some(w.in_hand);
 }
 
+/* A slot that becomes free meanwhile waits for that answer, too. */
+static void in_order_no_queue_passes_a_claim_that_is_under_way(void **state)
+{
+    (void)state;
+    w.opts.strict = true;
+    slots[B].state = slots[C].state = HF_Q_IDLE;
+    slots[B].site = &elsewhere;
+    w.in_hand = 1;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), SLOTS - 1);
+    w.in_hand = 0;
+    hf_queue_apply(&slots[B], HF_E_BATON);
+    hf_claim_pump(&w);
+    assert_false(is_claimed(B));
+    answer_all();
+}
+
 static void in_order_a_late_answer_lets_others_pass_at_other_sites_alone(void **state)
 {
     (void)state;
@@ -774,6 +791,7 @@ int main(void)
         CASE(what_was_not_started_costs_nothing),
         CASE(a_claim_is_larger_where_redis_is_far),
         CASE(a_late_answer_keeps_no_slot_from_others),
+        CASE(in_order_no_queue_passes_a_claim_that_is_under_way),
         CASE(in_order_a_late_answer_lets_others_pass_at_other_sites_alone),
         CASE(members_take_turns_with_whole_claims),
         CASE(a_member_whose_baton_came_is_claimed_beside_others),
