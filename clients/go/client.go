@@ -175,15 +175,13 @@ func (c *Client) noteTime(answer []any) {
 	}
 }
 
-// knownUntil tells until when Redis will remember a request that is sent now.
-// The monotonic clock may stand while the machine is suspended.
+// knownUntil tells until when Redis will remember a request that is sent now. It
+// is earlier if the machine was suspended.
 func (c *Client) knownUntil() int64 {
 	c.mutex.Lock()
 	last := c.clock
 	c.mutex.Unlock()
-	now := time.Now()
-	passed := max(now.Sub(last.at), now.Round(0).Sub(last.at.Round(0)))
-	return last.redis + passed.Milliseconds() + c.remember
+	return last.redis + time.Since(last.at).Milliseconds() + c.remember
 }
 
 func intOf(value any) int64 {

@@ -26,7 +26,7 @@ export class Producer {
   private readonly registered = new Set<string>();
   private readonly shards = new Map<string, string[]>();
   private turn = 0;
-  private clock = { redis: 0, boot: 0, wall: 0 }; // at the last answer of Redis: its time, and two of this machine
+  private clock = { redis: 0, here: 0 }; // at the last answer of Redis: its time, and that of this machine
 
   constructor(
     private readonly hf: Holdfast,
@@ -73,14 +73,12 @@ export class Producer {
   }
 
   private noteTime(answer: Answer): void {
-    this.clock = { redis: answer[1], boot: performance.now(), wall: Date.now() };
+    this.clock = { redis: answer[1], here: performance.now() };
   }
 
-  /** Until when Redis will remember a request that is sent now. A clock that stands while the machine is
-   * suspended does not count. */
+  /** Until when Redis will remember a request that is sent now; earlier if this machine was suspended. */
   private knownUntil(): number {
-    const passed = Math.max(performance.now() - this.clock.boot, Date.now() - this.clock.wall);
-    return this.clock.redis + Math.floor(passed) + this.remember;
+    return this.clock.redis + Math.floor(performance.now() - this.clock.here) + this.remember;
   }
 
   private tagOf(queue: string, calls: readonly Call[]): string {

@@ -209,7 +209,7 @@ class Holdfast:
         self.schedules: dict[str, Schedule] = {}
         self._deadline = to_ms(deadline, "deadline", 1) / 1000
         self._remember = max(to_ms(remember, "remember", 1), int(2000 * self._deadline))
-        self._clock: tuple[int, float, float] | None = None  # Redis's at its last answer, and two of this machine
+        self._clock: tuple[int, float] | None = None  # Redis's at its last answer, and this machine's
         self._hooks: list[Callable[[Call], Any]] = []
         self._middleware: list[Callable[..., Any]] = []
         self._starts: list[Callable[[], Any]] = []
@@ -413,16 +413,14 @@ class Holdfast:
         self._registered.add(queue)
 
     def _note_time(self, answer: list[Any]) -> None:
-        self._clock = (answer[1], time.monotonic(), time.time())
+        self._clock = (answer[1], time.monotonic())
 
     def _known_until(self) -> int:
-        """Until when Redis will remember a request that is sent now. A clock that stands while the machine is
-        suspended does not count."""
+        """Until when Redis will remember a request that is sent now; earlier if this machine was suspended."""
         if self._clock is None:
             return 0
-        at, monotonic, wall = self._clock
-        passed = max(time.monotonic() - monotonic, time.time() - wall)
-        return at + int(passed * 1000) + self._remember
+        at, since = self._clock
+        return at + int((time.monotonic() - since) * 1000) + self._remember
 
     def _accept(self, calls: list[Call]) -> Steps[list[JobRef]]:
         plan = calls[0].plan
