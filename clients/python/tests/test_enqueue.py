@@ -424,3 +424,9 @@ def test_addresses_that_are_good() -> None:
     assert at.nodes == [("10.0.0.1", 26379), ("10.0.0.2", 26380), ("::1", 7)] and at.master == "mymaster"
     assert at.options == {"username": "app", "password": "s@x", "ssl": True, "db": 3}
     assert parse("redis+cluster://h1,h2:7000").nodes == [("h1", 6379), ("h2", 7000)]
+    options = "?socket_timeout=3&health_check_interval=2&socket_keepalive=no&ssl_cert_reqs=none&client_name=a%20b"
+    for url in ("redis+cluster://h1,h2", "redis+sentinel://h1/m", "rediss+sentinel://h1/m"):
+        assert parse(url + options).options == {
+            "socket_timeout": 3.0, "health_check_interval": 2, "socket_keepalive": False, "ssl_cert_reqs": "none",
+            "client_name": "a b", **({"ssl": True} if url.startswith("rediss") else {}),
+        }

@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Generator
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import redis
 import redis.asyncio
@@ -119,6 +119,12 @@ def _node(text: str, port: int) -> tuple[str, int]:
     return host.strip("[]"), int(digits)
 
 
+def _typed(query: str) -> dict[str, Any]:
+    """The options behind "?" as redis-py reads them in its own addresses: numbers and truths, not texts."""
+    options: dict[str, Any] = redis.connection.parse_url(f"redis://?{query}")
+    return options
+
+
 def parse(url: str) -> Address:
     at = urlsplit(url)
     scheme = at.scheme
@@ -136,7 +142,7 @@ def parse(url: str) -> Address:
         options["password"] = unquote(password) or None
     if scheme.startswith("rediss"):
         options["ssl"] = True
-    options.update(parse_qsl(at.query))
+    options.update(_typed(at.query))
     nodes = [_node(text, 26379 if kind == "sentinel" else 6379) for text in hosts.split(",") if text]
     path = [part for part in at.path.split("/") if part]
     if not nodes or (kind == "sentinel" and not path):
