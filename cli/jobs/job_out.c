@@ -203,7 +203,7 @@ static void print_marks(const hf_job_info *job)
                job->checkpoint_len == 1 ? "" : "s");
     if (job->logs > 0)
         printf("logs      of %zu run%s: %s\n", job->logs, job->logs == 1 ? "" : "s",
-               hf_offer(command, "job logs", job->id, NULL, ""));
+               hf_offer(command, "job logs", job->id, job->queue, ""));
 }
 
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)

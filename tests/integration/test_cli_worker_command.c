@@ -109,6 +109,8 @@ static void its_outputs_are_kept_if_that_is_wanted(void **state)
     assert_null(strstr(fixture->out, "to stdout a"));
     assert_int_equal(run("job logs b @"), 0);
     assert_non_null(strstr(fixture->out, "to stdout b"));
+    assert_int_equal(run("job show b @"), 0);
+    assert_non_null(strstr(fixture->out, "of 1 run: holdfast job logs b -q default\n"));
 }
 
 static void queues_that_it_names_are_served_unless_others_are_chosen(void **state)
