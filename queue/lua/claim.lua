@@ -35,7 +35,11 @@ if c.ended or c.late or now < c.high or has_any(c.uses, CLOSER) then
   --- @step "steps/sharded.lua"
   look_closer(c, ARGV[8], ARGV[9])
 end
--- 3. Take due jobs, in order, those of a higher level first; again, if locks were held elsewhere.
+-- 3. Take due jobs, in order, those of a higher level first; again, if locks were held elsewhere. What others have
+-- refused comes first if this worker handles it.
+if c.refused then
+  own_to_front(c.worker, c.free - (c.n - c.over))
+end
 if has(c.uses, LEVELS) then
   take_by_level(c)
 else

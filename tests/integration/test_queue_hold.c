@@ -448,6 +448,39 @@ static void another_refusal_brings_it_back_as_well(void **state)
     assert_true(waits_at("a", 1002));
 }
 
+static void present(const char *worker, const char *said)
+{
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, &fixture,
+                         hf_op_present(fixture.client, &fixture.queue, worker, 60000,
+                                       said, hf_queue_fixture_on_answer, &fixture));
+    assert_int_equal(err, HF_OK);
+}
+
+/* A worker without a handler may always claim a moment before the one that has it. */
+static void a_worker_with_a_handler_takes_a_refused_job_first(void **state)
+{
+    (void)state;
+    put_backlog();
+    present("other", " u ");
+    present("own", " t ");
+    claim_one("other", 60000, "b");
+    claim_one("own", 60000, "a");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:refused"), 0);
+}
+
+static void it_takes_one_though_nothing_is_due(void **state)
+{
+    (void)state;
+    put_backlog();
+    hf_fixture_command(&fixture.redis, "ZADD hf:{q}:refused 9999999999998 a");
+    hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule 9999999999998 a "
+                                       "9999999999997 b 9999999999999 c");
+    present("own", " * ");
+    claim_one("own", 60000, "a");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "own", 1, 60000), 0);
+}
+
 /* Two workers that take the job of each other would else do so again, for ever. */
 static void refused_jobs_wait_for_times_of_chance(void **state)
 {
@@ -514,6 +547,8 @@ int main(void)
         TEST(refused_jobs_wait_for_times_of_chance),
         TEST(a_refused_job_comes_back_to_the_front),
         TEST(another_refusal_brings_it_back_as_well),
+        TEST(a_worker_with_a_handler_takes_a_refused_job_first),
+        TEST(it_takes_one_though_nothing_is_due),
         TEST(one_that_was_moved_meanwhile_stays_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 --   worker, token, fence, lease, lease_end
 --   uses, high, next_wake   of `meta`, as the script found them
 --   ended, late     a lease is over; the time of a job that waits is over
+--   refused         jobs may wait that other workers have refused
 --   doubted         the next wake-up is
 --   limits          `meta`, if the claim has looked closer; nil: nothing there counts
 --   max, free       how many jobs it may take, and how many of those that are due
@@ -15,7 +16,7 @@
 
 -- Reads the queue, and makes the token of the claim.
 local function open_claim(worker, max, lease, baton)
-  local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high', 'clock')
+  local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high', 'clock', 'refused')
   local ended = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] == '0'
   local next_wake, clock, fence = meta[1] and meta[1] + 0, meta[5], time[1] .. micros
   if meta[2] and meta[2] + 0 >= fence + 0 then
@@ -26,6 +27,7 @@ local function open_claim(worker, max, lease, baton)
   return {
     worker = worker, token = worker .. ':' .. fence, fence = fence, lease = lease, lease_end = lease_end,
     uses = meta[3], high = (meta[4] or 0) + 0, next_wake = next_wake, ended = ended,
+    refused = meta[6] and meta[6] + 0 > now,
     doubted = baton == 'due' and come or baton == 'doubted',
     max = max, free = max, n = 0, over = 0, bytes = 0, ids = {}, records = {}, wait = 10,
   }

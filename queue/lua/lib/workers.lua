@@ -61,15 +61,19 @@ local function live_said()
   return all_said
 end
 
+-- What a worker has said names this type: a handler of its own, or one for all types.
+local function handles(said, type)
+  return string.find(said, ' ' .. tostring(type) .. ' ', 1, true) or string.find(said, ' * ', 1, true)
+end
+
 local handled_types = {} -- by type
 
--- Its own handler for the type, or one for all types.
+-- Whether a live worker handles the type.
 local function has_handler(type)
   type = tostring(type)
   local lists = handled_types[type] == nil and live_said() or {}
   for k = 1, #lists do
-    local types = lists[k]
-    if types and (string.find(types, ' ' .. type .. ' ', 1, true) or string.find(types, ' * ', 1, true)) then
+    if lists[k] and handles(lists[k], type) then
       handled_types[type] = true
       break
     end
