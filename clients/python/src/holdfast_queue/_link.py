@@ -121,8 +121,8 @@ def _node(text: str, port: int) -> tuple[str, int]:
 
 def _typed(query: str) -> dict[str, Any]:
     """The options behind "?" as redis-py reads them in its own addresses: numbers and truths, not texts."""
-    options: dict[str, Any] = redis.connection.parse_url(f"redis://?{query}")
-    return options
+    connection: Any = importlib.import_module("redis.connection")
+    return dict(connection.parse_url(f"redis://?{query}"))
 
 
 def parse(url: str) -> Address:
