@@ -15,6 +15,7 @@ export const hangs = hf.job(
 );
 
 export const spins = hf.job("spins", { keep: "1h", queue: "second", timeout: "500ms", maxAttempts: 1 }, () => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000); // the event loop stands; the processor is free
   for (;;);
 });
 
