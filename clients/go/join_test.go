@@ -65,7 +65,7 @@ func join(t *testing.T, program string, server *testredis.Server) *joined {
 }
 
 func TestAProgramJoinsAWorker(t *testing.T) {
-	holdfast, program, server := command(t), build(t, "whole"), testredis.Start(t)
+	holdfast, program, server := command(t), app(t, "whole"), testredis.Start(t)
 	worker := listen(t, holdfast, server)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -44,19 +47,39 @@ func command(t *testing.T) string {
 	return path
 }
 
-// build builds a program of internal/apps.
-func build(t *testing.T, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("go", "build", "-o", path, "./internal/apps/"+name).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "hf-go-apps-")
+	if err != nil {
+		log.Fatal(err)
 	}
-	return path
+	buildApps = sync.OnceValues(func() (string, error) {
+		out, err := exec.Command("go", "build", "-o", dir, "./internal/apps/...").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+		return dir, err
+	})
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// buildApps builds the programs of internal/apps at its first call, and returns their folder.
+var buildApps func() (string, error)
+
+// app returns the path of a program of internal/apps.
+func app(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := buildApps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
 }
 
 func TestConform(t *testing.T) {
 	holdfast := command(t)
-	out, err := exec.Command(holdfast, "conform", "--timeout", "2m", "--", build(t, "conform")).CombinedOutput()
+	out, err := exec.Command(holdfast, "conform", "--timeout", "2m", "--", app(t, "conform")).CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil || !strings.Contains(string(out), " 0 failed, 0 skipped") {
 		t.Errorf("%v", err)
@@ -64,7 +87,7 @@ func TestConform(t *testing.T) {
 }
 
 func TestTheWholeWay(t *testing.T) {
-	holdfast, program, server := command(t), build(t, "whole"), testredis.Start(t)
+	holdfast, program, server := command(t), app(t, "whole"), testredis.Start(t)
 	var log bytes.Buffer
 	worker := exec.Command(program)
 	worker.Env = append(os.Environ(), "HOLDFAST_BIN="+holdfast, "REDIS_URL="+server.URL)
@@ -172,7 +195,7 @@ func (greet) Kind() string          { return "greet" }
 func (greet) Options() []TypeOption { return []TypeOption{Keep(time.Hour)} }
 
 func TestACommandInsideOfTheProgram(t *testing.T) {
-	holdfast, program, server := command(t), build(t, "embedded"), testredis.Start(t)
+	holdfast, program, server := command(t), app(t, "embedded"), testredis.Start(t)
 	var log bytes.Buffer
 	worker := exec.Command(program)
 	worker.Env = append(os.Environ(), "COMMAND="+holdfast, "HOLDFAST_BIN=", "PATH=/nowhere", "REDIS_URL="+server.URL)
