@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as f from "../../dashboard/pages/js/format.js";
 import { address } from "../../dashboard/pages/js/api.js";
+import { words } from "../../dashboard/pages/js/cron.js";
 
 const table = (name, call, rows) =>
   test(name, () => {
@@ -112,3 +113,26 @@ test("an address escapes its names, and leaves out what is not given", () => {
   );
   assert.equal(address(["jobs", ".."]), "jobs/..");
 });
+table("words", words, [
+  ["0 4 * * *", "each day at 04:00"],
+  ["30 8,18 * * *", "each day at 08:30 and 18:30"],
+  ["30 9 * * 1-5", "Monday to Friday at 09:30"],
+  ["5 0 * * SAT,0", "Saturday and Sunday at 00:05"],
+  ["0 6 1 * *", "on the 1st at 06:00"],
+  ["0 6 2,13,23 * *", "on the 2nd, 13th and 23rd at 06:00"],
+  ["0 0 1 JAN *", "on 1 January at 00:00"],
+  ["15 */6 * * *", "at minute 15 of each 6th hour"],
+  ["15 * * * mon-fri", "Monday to Friday, at minute 15 of each hour"],
+  ["*/15 * * * *", "every 15 min"],
+  ["* * * * *", "every minute"],
+  // Each of these would need more words, or would be said wrongly.
+  ["*/7 * * * *", ""],
+  ["0 */5 * * *", ""],
+  ["0 9-17 * * *", ""],
+  ["0 6 1 * 1", ""],
+  ["0 6 L * *", ""],
+  ["0 6 * * 5#2", ""],
+  ["0 6 * * 1-3,5", ""],
+  ["0 6 1 1,7 *", ""],
+  ["@daily", ""],
+]);

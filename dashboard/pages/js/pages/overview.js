@@ -107,10 +107,13 @@ export function figures(list) {
 function totals(o) {
   const t = o.totals;
   const late = o.wrong.some((w) => w.rule === "late" || w.rule === "grows");
+  const more = Math.round(t.in_per_min - t.done_per_min);
+  const oldest = o.queues.find((q) => q.oldest_ready_ms === t.oldest_ready_ms);
   return figures([
     {
       name: "Ready to run",
       value: count(t.ready),
+      more: more > 0 && t.done_per_min !== null && `+${count(more)} / min`,
       kind: late ? "warn" : "",
       spark: t.spark?.ready,
       said: "ready jobs in the last hour",
@@ -118,6 +121,7 @@ function totals(o) {
     {
       name: "Oldest waits",
       value: t.oldest_ready_ms ? span(clock.now() - t.oldest_ready_ms) : "–",
+      more: t.oldest_ready_ms > 0 && oldest?.queue,
       kind: late ? "warn" : "",
       spark: t.spark?.oldest_ms,
       said: "age of the oldest ready job in the last hour",
@@ -125,7 +129,7 @@ function totals(o) {
     {
       name: "Running",
       value: count(t.running),
-      more: `of ${several(t.slots, "slot")}`,
+      more: `of ${several(t.slots, "slot")}` + (t.slots > t.running ? `, ${count(t.slots - t.running)} free` : ""),
       spark: t.spark?.running,
       said: "running jobs in the last hour",
     },

@@ -17,6 +17,7 @@ import {
   zero,
 } from "../dom.js";
 import { strip } from "../charts.js";
+import { words } from "../cron.js";
 import { changeButton } from "../change.js";
 import { listPager, missing, room } from "../page.js";
 
@@ -141,6 +142,7 @@ function zoneCell({ zone, zone_differs: differs }, usual) {
 
 function row(at, x, usual) {
   const { zone } = x;
+  const said = x.cron ? words(x.cron) : "";
   const next = zone && x.next_ms && inZone(x.next_ms, zone);
   const lost = x.skipped + x.dropped;
   return h(
@@ -157,10 +159,10 @@ function row(at, x, usual) {
     h(
       "td",
       { class: "full" },
-      x.said,
+      said,
       h(
         "span",
-        { class: x.said ? "sub" : "" },
+        { class: said ? "sub" : "" },
         x.cron ? h("code", {}, x.cron) : saidOf(x),
         x.jitter_ms > 0 && `, jitter ${span(x.jitter_ms)}`,
       ),
