@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-import no_redis  # noqa: F401
 from holdfast_queue import Dead, Holdfast, Job, current_job
 
 events = os.environ.get("EVENTS")

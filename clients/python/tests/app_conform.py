@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
 from typing import Any
 
-import no_redis  # noqa: F401
 from holdfast_queue import Dead, Holdfast, Job, Retry
 
 hf = Holdfast("unix:///nowhere", parallel=4)
@@ -68,6 +66,7 @@ def headers(job: Job) -> Any:
 
 
 async def sleep_async(job: Job) -> None:
+    import asyncio  # the sync mode, which is started by the hundred, needs none of it
     await asyncio.sleep(int(job.payload) / 1000)
 
 

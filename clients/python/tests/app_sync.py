@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import no_redis  # noqa: F401
 from holdfast_queue import Cancel, Dead, Holdfast, Job, Release, Retry, current_job
 
 hf = Holdfast("unix:///nowhere", queue="mail")

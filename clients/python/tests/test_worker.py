@@ -436,3 +436,17 @@ def test_mistakes_are_told_before_the_worker_starts(tmp_path: Path) -> None:
     assert done.returncode == 78 and "expected functions with @hf.job before hf.run(), found none" in done.stderr
     done = run_program(tmp_path, env={"HOLDFAST_BIN": "/no/such"})
     assert done.returncode == 69 and "cannot execute /no/such" in done.stderr
+
+
+def test_a_sync_process_imports_only_what_it_needs() -> None:
+    """redis-py and asyncio take longer to import than the rest; each handler process would pay for them."""
+    code = """if True:
+        import sys
+        from holdfast_queue import Holdfast
+        hf = Holdfast("redis://localhost/0")
+        hf.job("t")(lambda: None)
+        import holdfast_queue._worker
+        print({"asyncio", "redis", "shutil", "ssl"} & set(sys.modules))"""
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert done.stdout == "set()\n", done.stdout + done.stderr

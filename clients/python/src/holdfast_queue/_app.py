@@ -15,7 +15,7 @@ from ._args import Params, to_json
 from ._durations import to_ms
 from ._ids import IdMaker, check_name, shard_of
 from ._job import Job
-from ._link import AsyncLink, Link, Sharded, Steps
+from ._link import Link, Sharded, Steps
 from ._options import Duration, Options, count, due_of, fields_of
 from ._ref import JobRef, Outcome
 from ._run import is_async
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Ts = TypeVarTuple("Ts")
 
+    from ._link_async import AsyncLink
     from .testing import Fake
 
 P = ParamSpec("P")
@@ -220,10 +221,10 @@ class Holdfast:
         self._ids = IdMaker()
         self._lanes: list[_Lane] = []
         self._testing: Fake | None = None
-        address = _link.parse(self.url)
-        options = dict(redis or {})
-        self._link = Link(address, options, self._deadline)
-        self._alink = AsyncLink(address, options, self._deadline)
+        self._redis = dict(redis or {})
+        self._link = Link(_link.parse(self.url), self._redis, self._deadline)
+        self._alink: AsyncLink | None = None
+        self._making = threading.Lock()
         _all.add(self)
 
     # ---- jobs ----
@@ -376,7 +377,7 @@ class Holdfast:
         fake = self._testing or _testing_all
         if fake is not None:
             return await fake.atake(self, calls)
-        return await self._alink.run(self._accept(calls)) if calls else []
+        return await self._async_link().run(self._accept(calls)) if calls else []
 
     def _call_hooks(self, calls: list[Call]) -> None:
         for call in calls:
@@ -390,7 +391,15 @@ class Holdfast:
 
     async def _arun(self, steps: Steps[T]) -> T:
         self._must_be_real()
-        return await self._alink.run(steps)
+        return await self._async_link().run(steps)
+
+    def _async_link(self) -> AsyncLink:
+        if self._alink is None:
+            from ._link_async import AsyncLink  # and asyncio, with async code alone
+            with self._making:
+                if self._alink is None:
+                    self._alink = AsyncLink(self._link.address, self._redis, self._deadline)
+        return self._alink
 
     def _must_be_real(self) -> None:
         if (self._testing or _testing_all) is not None:
@@ -542,14 +551,16 @@ class Holdfast:
 
     async def aclose(self) -> None:
         """Closes the connections of this event loop."""
-        await self._alink.aclose()
+        if self._alink is not None:
+            await self._alink.aclose()
 
     def _forget(self) -> None:
         """In the child of a fork: the numbers and connections of the parent are the parent's."""
         self._lanes = []
         self._ids.forget()
         self._link.forget()
-        self._alink.forget()
+        self._alink = None
+        self._making = threading.Lock()
 
 
 class _Decorator:

@@ -1,11 +1,12 @@
-"""Connections to Redis by redis-py: one Redis, Sentinel or a cluster, blocking or for asyncio.
+"""Connections to Redis by redis-py: one Redis, Sentinel or a cluster, for blocking code; _link_async.py has them for
+asyncio.
 
 A request is a generator that yields `Command` and `Sleep`, so each rule of resending stands once, for both
-kinds of code."""
+kinds of code. Functions import redis-py, because that takes longer than the rest of the package, and a handler process
+that enqueues nothing needs none of it."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import logging
 import threading
@@ -14,15 +15,6 @@ import weakref
 from collections.abc import Generator
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
-
-import redis
-import redis.asyncio
-from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError, BusyLoadingError, ConnectionError as RedisConnectionError, NoScriptError, ReadOnlyError,
-    RedisError, ResponseError, TimeoutError as RedisTimeoutError,
-)
-from redis.retry import Retry
 
 from ._scripts import script
 from .errors import NoAnswer, Refused
@@ -56,9 +48,11 @@ class Sharded(Exception):
 
 
 def _is_later(error: Exception) -> bool:
-    if isinstance(error, (BusyLoadingError, ReadOnlyError, RedisConnectionError, RedisTimeoutError)):
-        return not isinstance(error, AuthenticationError)
-    return isinstance(error, ResponseError) and (
+    from redis import exceptions
+    if isinstance(error, (exceptions.BusyLoadingError, exceptions.ReadOnlyError, exceptions.ConnectionError,
+                          exceptions.TimeoutError)):
+        return not isinstance(error, exceptions.AuthenticationError)
+    return isinstance(error, exceptions.ResponseError) and (
         str(error).startswith(_LATER) or type(error).__name__ in ("AskError", "TryAgainError", "ClusterDownError", "MasterDownError"))
 
 
@@ -77,6 +71,7 @@ def send(name: str, key: str, *args: Any, deadline: float = 5.0, known_until: in
     """One execution of a script. It is sent again until it is answered, for `deadline` seconds: the
     arguments must make that harmless. known_until: Redis remembers a numbered request until this time of its
     clock; one that is sent again must not come later, also if that clock was set forward."""
+    from redis.exceptions import NoScriptError, RedisError
     sha1, text = script(name)
     end, pause = time.monotonic() + deadline, _FIRST_PAUSE
     command = Command(key, ("EVALSHA", sha1, 1, key, *args))
@@ -142,7 +137,8 @@ def parse(url: str) -> Address:
         options["password"] = unquote(password) or None
     if scheme.startswith("rediss"):
         options["ssl"] = True
-    options.update(_typed(at.query))
+    if at.query:
+        options.update(_typed(at.query))
     nodes = [_node(text, 26379 if kind == "sentinel" else 6379) for text in hosts.split(",") if text]
     path = [part for part in at.path.split("/") if part]
     if not nodes or (kind == "sentinel" and not path):
@@ -171,6 +167,9 @@ class Link:
             logging.getLogger("redis.cluster").addFilter(lambda record: record.levelno < logging.ERROR)
             return cluster.RedisCluster(startup_nodes=[cluster.ClusterNode(*node) for node in address.nodes],
                                         **{**address.options, **self._options})
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
         options = {"retry": Retry(NoBackoff(), 0), **self._options}
         if address.kind == "sentinel":
             sentinel: Any = importlib.import_module("redis.sentinel")
@@ -198,6 +197,7 @@ class Link:
         client = self.client()
         if self.address.kind != "cluster":
             return client.execute_command(*command.words)
+        from redis.exceptions import ConnectionError as RedisConnectionError, ResponseError
         for _ in range(4):
             node = client.get_node_from_key(command.key)
             try:
@@ -245,81 +245,3 @@ class Link:
 
 def _is_moved(error: Exception) -> bool:
     return type(error).__name__ == "MovedError" or str(error).startswith("MOVED ")
-
-
-# ---- asyncio ----
-
-class AsyncLink:
-    """The connections of a process, for asyncio: each event loop has its own."""
-
-    def __init__(self, address: Address, options: dict[str, Any], timeout: float):
-        self.address = address
-        self._options = {"socket_timeout": timeout, "socket_connect_timeout": timeout, **options}
-        self.forget()
-
-    def forget(self) -> None:
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
-
-    def _connect(self) -> Any:
-        address = self.address
-        if address.kind == "cluster":
-            cluster: Any = importlib.import_module("redis.asyncio.cluster")
-            logging.getLogger("redis.cluster").addFilter(lambda record: record.levelno < logging.ERROR)
-            return cluster.RedisCluster(startup_nodes=[cluster.ClusterNode(*node) for node in address.nodes],
-                                        **{**address.options, **self._options})
-        from redis.asyncio.retry import Retry as AsyncRetry
-        options = {"retry": AsyncRetry(NoBackoff(), 0), **self._options}
-        if address.kind == "sentinel":
-            sentinel: Any = importlib.import_module("redis.asyncio.sentinel")
-            auth = {**address.options, **options}
-            db = auth.pop("db", 0)
-            watchers = sentinel.Sentinel(address.nodes, sentinel_kwargs=auth, **auth, db=db)
-            return watchers.master_for(address.master)
-        return redis.asyncio.Redis.from_url(address.url, **options)
-
-    def client(self) -> Any:
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = self._connect()
-        return client
-
-    async def execute(self, command: Command) -> Any:
-        client = self.client()
-        if self.address.kind != "cluster":
-            return await client.execute_command(*command.words)
-        await client.initialize()
-        for _ in range(4):
-            node = client.get_node_from_key(command.key)
-            try:
-                return await node.execute_command(*command.words)
-            except RedisConnectionError:
-                await client.nodes_manager.initialize()
-                raise
-            except ResponseError as error:
-                if not _is_moved(error):
-                    raise
-            await client.nodes_manager.initialize()
-        raise ResponseError("CLUSTERDOWN the slots move faster than they can be read")
-
-    async def run(self, steps: Steps[T]) -> T:
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    if type(step) is Sleep:
-                        await asyncio.sleep(step.seconds)
-                        answer = None
-                    else:
-                        answer = await self.execute(step)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-
-    async def aclose(self) -> None:
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.aclose()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -134,7 +133,7 @@ def end_of_error(function: JobFunction[Any, Any, Any] | None, job: Job, error: B
         return End(word, error.delay, cut(text), body)
     if isinstance(error, Misfit):
         return End("dead", error=cut(str(error)))
-    if job.stop_reason is not None and isinstance(error, (Interrupted, asyncio.CancelledError)):
+    if job.stop_reason is not None and (isinstance(error, Interrupted) or _is_cancelled(error)):
         return interrupted(job.stop_reason, error)
     text, body = text_of(error), stack_of(error)
     if function is None:
@@ -160,5 +159,6 @@ def interrupted(why: str, error: BaseException) -> End:
     return End("release", error="")
 
 
-async def run_in_thread(call: Callable[[], Any]) -> Any:
-    return await asyncio.to_thread(contextvars.copy_context().run, call)
+def _is_cancelled(error: BaseException) -> bool:
+    asyncio = sys.modules.get("asyncio")  # the program has it, or nothing was cancelled
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)

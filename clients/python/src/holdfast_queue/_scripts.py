@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from .errors import HoldfastError
 @functools.lru_cache(None)
 def script(name: str) -> tuple[str, bytes]:
     """The SHA-1 of a script, and its text."""
+    import hashlib  # loads OpenSSL, which a process that enqueues nothing does not need
     here = Path(__file__)
     folder = Path(os.environ.get("HOLDFAST_LUA") or here.parent / "lua")
     if not folder.is_dir() and len(here.parents) > 4:

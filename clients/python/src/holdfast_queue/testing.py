@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _app, _job, _run
 from ._job import Job
+from ._loop import run_in_thread
 from ._ref import JobRef, Outcome, State
 from .errors import Cancel, Dead, HoldfastError, JobCancelled, JobDead, Release, Retry
 
@@ -199,7 +200,7 @@ class Fake:
             try:
                 assert function is not None
                 self._take_value(fake, await _run.call_async(fake._hf._middleware, job, function.fn, args,
-                                                             _run.run_in_thread))
+                                                             run_in_thread))
             finally:
                 _job._running.reset(token)
 
