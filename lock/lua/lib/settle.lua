@@ -51,16 +51,18 @@ local function tell(e, what, fence)
   end
 end
 
--- Its head is granted if it is the head of all lines that it waits in, and fits into each.
-local function head_fits(owner, e)
+-- The entries of a waiter by line, if it is the head of all lines that it waits in, and fits into each.
+local function entries_to_grant(owner, e)
+  local entries = {}
   for _, n in ipairs(e.names) do
     local l = line(n)
     local mine = call('ZRANGE', l.q, 0, 0)[1] == owner and entry_of(l, owner)
     if not mine or not fits(l, mine) then
-      return false
+      return nil
     end
+    entries[n] = mine
   end
-  return true
+  return entries
 end
 
 -- Grants from the head, strictly in order: no waiter starves.
@@ -80,14 +82,14 @@ local function promote(l)
       for _, n in ipairs(e.names) do
         sweep(line(n))
       end
-      if not head_fits(owner, e) then
+      local entries = entries_to_grant(owner, e)
+      if not entries then
         return
       end
       local fence = next_fence()
       for _, n in ipairs(e.names) do
-        local other = entry_of(line(n), owner)
-        grant(line(n), owner, other, fence)
-        for _, hold in ipairs(other.holds) do -- a hold may wait in some of the lines only
+        grant(line(n), owner, entries[n], fence)
+        for _, hold in ipairs(entries[n].holds) do -- a hold may wait in some of the lines only
           if not find_hold(e, hold[1]) then
             e.holds[#e.holds + 1] = hold
           end
