@@ -359,6 +359,21 @@ static void a_forgiven_takeover_counts_nothing(void **state)
     }
 }
 
+static void a_takeover_that_is_given_back_is_known_to_the_next_claim(void **state)
+{
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, SHORT_MS);
+    (void)state;
+    enqueue("one");
+    args.forgive = true;
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_claim_with(&fixture, &args) == HF_OK &&
+                          fixture.n_jobs == 1);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", fixture.number), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "other", 1, 0), 1);
+    assert_true(fixture.jobs[0].ran_before);
+    assert_int_equal(fixture.jobs[0].crashes, 0);
+}
+
 /* ---- what a claim takes ---- */
 
 static void a_job_without_a_record_goes_to_the_dead_with_that_reason(void **state)
@@ -542,6 +557,7 @@ int main(void)
         TEST(a_job_that_kills_its_holders_is_buried_as_poison),
         TEST(the_story_of_a_poisonous_job_names_its_holders),
         TEST(a_forgiven_takeover_counts_nothing),
+        TEST(a_takeover_that_is_given_back_is_known_to_the_next_claim),
         TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),
         TEST(a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job),
         TEST(refused_jobs_wait_for_times_of_chance),

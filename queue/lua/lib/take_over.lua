@@ -46,6 +46,8 @@ local function take_over(c, poison)
         put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
       elseif poison > 0 then
         crashed, dead = crashed + 1, crash(id, record, c.worker, poison, c.buried)
+      else
+        note_run(id)
       end
       if not dead and has(c.uses, EXPIRY) and string.find(record, '^[^\n]*"start_by":') then
         record = rewrite(record, function(head)
@@ -96,6 +98,14 @@ local function count_crash(id, poison, who)
   end
   call('HSET', CRASHES, id, n .. story)
   note_use(MARKS, true)
+end
+
+-- A crash that does not count is remembered as well: if this claim gives the job back, the next one has to know that
+-- something of the run may be left.
+local function note_run(id)
+  if call('HSETNX', CRASHES, id, '0') == 1 then
+    note_use(MARKS, true)
+  end
 end
 
 -- Those of the first n ids that have run; the first `over` of the ids were taken over: {id, how many crashes,
