@@ -6,16 +6,17 @@
  *     '-- PAUSE: before it is sent again
  *
  *   ACQUIRE   the request will be sent, or was sent
- *   PAUSE     a simple lock that was taken, a fault, or an own lease that seems over
+ *   PAUSE     a simple lock that was taken, a fault, a slot that moves, or an own lease
+ *             that seems over
  *   WAIT      it stands in the line of a fair lock
  *   CONFIRM   granted; replicas are asked
  *   HELD      hold.c looks after it
  *   RELEASE   release.c gives it back
  *
- * A waiting lock learns of its grant by a message in the client's inbox, where one
- * connection blocks for all tags (redis/listener.h), or by its next renewal, which always
- * tells the true state. After that connection was lost everything is renewed at once,
- * because a message may have been lost with it. */
+ * A waiting lock learns of its grant by a message in the client's inbox, where a
+ * connection blocks for all tags of a Redis, or of a slot (redis/listener.h), or by its
+ * next renewal, which always tells the true state. After that connection was lost
+ * everything is renewed at once, because a message may have been lost with it. */
 #include "lock/acquire.h"
 
 #include <inttypes.h>

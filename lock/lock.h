@@ -74,7 +74,7 @@ struct hf_lock {
     /* its requests: to acquire, to confirm, to release */
     unsigned in_flight;
     hf_lock_node *asked;     /* of the last one */
-    hf_node_backoff backoff; /* CONFIRM and RELEASE wait for its end */
+    hf_node_backoff backoff; /* PAUSE, CONFIRM and RELEASE wait for its end */
     uint64_t due_ns;         /* the next one, in PAUSE, CONFIRM and RELEASE */
     bool may_be_there;       /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may

@@ -95,7 +95,7 @@ void hf_client_reset(hf_client *client);
 void hf_client_stood_still(hf_client *client);
 
 /* Writes what was asked for to the connection now, and not at the end of the loop's turn:
- * for a caller while the loop does not run. */
+ * for what is urgent, or for a caller while the loop does not run. */
 void hf_client_flush(hf_client *client);
 
 /* HF_LACKS_... of redis/server.h, as its connections have learned by now. */

@@ -504,7 +504,8 @@ static bool has_unreported(const batch *b)
 }
 
 /* The watchdog verifies a lease, and has not renewed it yet: its lock may have ended,
- * because Redis's clock was set forward, or this is another Redis. */
+ * because Redis's clock was set forward, this is another Redis, or a queue of the worker
+ * moved to another node. */
 static bool in_doubt(const batch *b)
 {
     uint32_t lease_ms = b->worker->opts.lease_ms;

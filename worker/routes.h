@@ -1,7 +1,8 @@
 /* routes.h - which site each queue of a cluster has. The table of slots changes: then the
  * queue moves to another site. Requests that are under way at its old site are answered
- * there; those without an answer are sent again at the new one. A queue that has been
- * somewhere stays there until another node serves it. Belongs to the loop. */
+ * there. Without an answer a verdict or a renewal is sent again to the new one; of a
+ * claim the new one is asked which jobs it took. A queue that has been somewhere stays
+ * there until another node serves it. Belongs to the loop. */
 #ifndef HF_WORKER_ROUTES_H
 #define HF_WORKER_ROUTES_H
 

@@ -101,7 +101,7 @@ struct hf_worker {
     uv_check_t turn;        /* after input: verdicts and claims go out */
     uv_prepare_t late_turn; /* the same before the loop sleeps, if a turn is due */
     bool turn_due; /* a timer, or a call from outside a turn, changed something */
-    bool claimed;  /* a claim leaves when the loop sleeps next */
+    bool claimed;  /* a claim was sent in this turn */
     uv_timer_t tick, phase_timer;
     uv_timer_t gather; /* how long verdicts wait for others */
     hf_phase phase;

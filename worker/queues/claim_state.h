@@ -6,8 +6,8 @@
  *                 SENT                        LOST             ASKED
  *   claimable -----------> CLAIMING -------------> IN_DOUBT --------> ASKING
  *     ^   ^  ^               |  |                                       |
- *     |   |  '---- EMPTY, ---'  | REFUSED                               |
- *     |   |    SHARED, MORE     v                                       |
+ *     |   |  '---- SHARED, --'  | REFUSED                               |
+ *     |   |        MORE         v                                       |
  *     |   '-- BACKOFF_OVER -- BACKING_OFF                               |
  *     '------------------------ ACCOUNTED ------------------------------'
  *

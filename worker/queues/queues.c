@@ -416,7 +416,8 @@ hf_err hf_queues_place(hf_worker *w)
 
 /* Clears the times that are by the old node's clock. The new node may not know this
  * worker, so it registers again. The not_after of a lost
- * claim is by the old clock, so the queue waits for the whole HF_NOT_AFTER_MS. */
+ * claim is by the old clock, so the queue waits for the whole HF_NOT_AFTER_MS. Takeovers
+ * count no crash for 3 leases. If one of its jobs runs, all leases are renewed. */
 void hf_queue_move(hf_served *served, hf_site *site)
 {
     const hf_worker *w = served->worker;

@@ -5,9 +5,9 @@
  * site. The first member has the queue's own keys; the others are its shards (shards.h).
  *
  * The worker backs off from a queue when Redis refuses a request because of that queue (a
- * key of another type, no permission for its keys), longer each time until a request is
- * answered; the other queues go on. After an error of Redis itself (it loads, it is full,
- * it is a replica) all queues wait: hf_site_refused().
+ * key of another type, no permission for its keys) or no node of a cluster has it, longer
+ * each time until a request is answered; the other queues go on. After an error of Redis
+ * itself (it loads, it is full, it is a replica) all queues wait: hf_site_refused().
  *
  * Belongs to the loop, but for `queue`, `slot` and `site` (atomic), which the watchdog's
  * thread reads while a job of the queue is held. */
@@ -165,14 +165,15 @@ hf_served *hf_queues_take_slot(hf_worker *w, const hf_queue *queue); /* one is f
 
 /* Gives all members their sites. */
 HF_MUSTCHECK hf_err hf_queues_place(hf_worker *w);
-/* Another site has its keys by now. */
+/* Another site has its keys by now: what is known by the old one's clock is forgotten,
+ * and running jobs renew their leases at the new one. */
 void hf_queue_move(hf_served *served, hf_site *site);
 void hf_queue_come_back(hf_served *served); /* it was gone */
 
 void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
 void hf_queues_recheck(hf_site *site);    /* each of its queues may have jobs */
 void hf_queues_drop_timers(hf_worker *w); /* the caller gives their batons back */
-bool hf_queues_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
+bool hf_queues_quiet(const hf_worker *w); /* none is EAGER or BUSY (claim_state.h) */
 /* Each was asked for jobs; but for those of a cluster's node that is away. */
 bool hf_queues_all_claimed(const hf_worker *w);
 /* Some claim's jobs are not known yet. away_too: also if its Redis is away. */
@@ -197,7 +198,7 @@ void hf_queues_order(hf_worker *w, hf_whole *const *list, size_t n);
 
 /* ---- those of a bundle (bundle.h) ---- */
 
-bool hf_queues_quiet_in(const hf_bundle *b); /* nothing to claim, nothing under way */
+bool hf_queues_quiet_in(const hf_bundle *b); /* none is EAGER or BUSY */
 /* It has the own keys of a queue that is divided: there are no jobs. */
 bool hf_queues_only_shards_in(const hf_bundle *b);
 void hf_queues_recheck_in(hf_bundle *b); /* each of its queues may have something */

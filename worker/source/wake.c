@@ -6,7 +6,7 @@
  * claims if that time has come, else keeps a timer and blocks again. A baton that cannot
  * be used (no free slot, quiet, stopping) is given back. After the blocking connection
  * was lost an answer may have been lost with it, so every queue is claimed once before
- * the worker relies on blocking again. The check of every idle worker finds a wake-up
+ * the worker relies on blocking again. The check of every worker finds a wake-up
  * that was lost with a dead worker (check.c). */
 #include "worker/source/wake.h"
 
