@@ -21,12 +21,12 @@ ORDER = operator.attrgetter("score", "id")  # of the jobs in a set of Redis
 class Job:
     """An accepted job. place: `schedule`, `running` or `dead`; score: when it is due, when its lease
     ends by the queue's clock (0: it is over), when it died. token: of the lock; run: the last one; held_until:
-    the true end of its lease. crashes, cancel: the marks beside it."""
+    the true end of its lease. crashes (None: it was not taken over), cancel: the marks beside it."""
 
     def __init__(self, id, head, payload, due):
         self.id, self.head, self.payload = id, head, payload
         self.place, self.score, self.token, self.run, self.held_until = "schedule", due, None, None, 0
-        self.crashes, self.cancel = 0, None
+        self.crashes, self.cancel = None, None
         self.progress, self.checkpoint, self.logs = None, None, Logs()
         self.first = 0  # when the first of the jobs was accepted that a debounce has put together
 
@@ -149,7 +149,7 @@ class UniqueKeys:
         """The holder that waits keeps its id, and is otherwise the new job."""
         holder = self.queue.jobs[taken.holder]
         first = min(holder.first or self.queue.now, self.queue.now)
-        holder.head, holder.payload, holder.crashes = job.head, job.payload, 0
+        holder.head, holder.payload, holder.crashes = job.head, job.payload, None
         holder.checkpoint, holder.logs = None, Logs()
         due = self.due(job.head, job.score, first)
         Expiry.begin(holder, due, self.queue.now)
@@ -265,7 +265,7 @@ class Checkpoint:
         if point and point.text != point.at_crash:
             point.at_crash = point.text
             return 1
-        return job.crashes + 1
+        return (job.crashes or 0) + 1
 
 
 class Logs:
@@ -493,7 +493,7 @@ class Queue:
     def leave(self, job, how):
         """Everything that is kept beside a job ends here. A dead job stays, as a dead letter."""
         self.unique.left(job, how)
-        job.token, job.cancel, job.crashes, job.progress = None, None, 0, None
+        job.token, job.cancel, job.crashes, job.progress = None, None, None, None
         if how != "dead":
             del self.jobs[job.id]
             self.last_lines.left(job, how, self.now)
@@ -676,8 +676,8 @@ class Queue:
             jobs = [(job.id, due) for job, due in taken]
             self.claims[worker] = Claimed(number, fence, jobs, taken[0][0].score, self.now + 86400000)
             marks = [word for k, (job, _) in enumerate(taken)
-                     if k < over or job.crashes or job.checkpoint
-                     for word in (job.id, job.crashes, job.checkpoint.text if job.checkpoint else "")]
+                     if k < over or job.crashes is not None or job.checkpoint
+                     for word in (job.id, job.crashes or 0, job.checkpoint.text if job.checkpoint else "")]
         if buried:
             self.trim(dead_max, dead_age, len(buried) // 2)
         self.leases.lives(int(lease), int(alive))
@@ -701,6 +701,8 @@ class Queue:
         if poison:
             self.counters["crashed"] += 1
             job.crashes = Checkpoint.crash(job)
+        else:
+            job.crashes = job.crashes or 0
         if not poison or job.crashes < poison:
             Expiry.started(job)  # it may have
             job.progress = None
@@ -1108,7 +1110,7 @@ class Queue:
         locked = self.locked(job)
         record = job.record() if whole == "1" else Record(job.head, "")
         return Page([OK, self.now, job.place, job.score, record, job.size,
-                     job.token if locked else "", self.leases.left(job), job.crashes, 0,
+                     job.token if locked else "", self.leases.left(job), job.crashes or 0, 0,
                      self.follows(job), [job.progress.partition(" ")[2] if job.progress and locked else "",
                                          len(job.checkpoint.text) if job.checkpoint else 0,
                                          len(job.logs.runs)]])
@@ -1137,7 +1139,7 @@ class Queue:
             jobs = [job for job in self.waiting() if (job.score <= self.now) == (state == "ready")
                     and (state != "retry" or job.head.get("attempts"))]
         rows = [Page([job.id, job.score, Record(job.head, ""), job.size,
-                      job.token if self.locked(job) else "", ANY, job.crashes]) for job in jobs]
+                      job.token if self.locked(job) else "", ANY, job.crashes or 0]) for job in jobs]
         if state == "done":
             rows = [Page([id, ended, self.kept.jobs[id][2].partition("\n")[0] + "\n"])
                     for ended, id in self.kept.oldest(self.now)]
@@ -1213,7 +1215,7 @@ class Queue:
         return {
             **sets, "jobs": {job.id: job.record() for job in jobs},
             "locks": {job.id: (job.token, job.score) for job in jobs if self.locked(job)},
-            "crashes": {job.id: job.crashes for job in jobs if job.crashes},
+            "crashes": {job.id: job.crashes for job in jobs if job.crashes is not None},
             "kept": {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)},
             "expires": {job.id: job.head["start_by"] for job in jobs
                         if job.place in ("schedule", "parked") and "start_by" in job.head},

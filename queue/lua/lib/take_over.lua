@@ -103,7 +103,8 @@ end
 -- A crash that does not count is remembered as well: if this claim gives the job back, the next one has to know that
 -- something of the run may be left.
 local function note_run(id)
-  if call('HSETNX', CRASHES, id, '0') == 1 then
+  if not call('HGET', CRASHES, id) then
+    call('HSET', CRASHES, id, '0')
     note_use(MARKS, true)
   end
 end
