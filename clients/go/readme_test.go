@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -11,7 +12,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"holdfast-queue/holdfast/internal/testredis"
 )
@@ -49,7 +52,9 @@ func TestTheReadme(t *testing.T) {
 	if len(blocks) != 3 || blocks[1].language != "go" || blocks[2].language != "shell" {
 		t.Fatalf("found %v", blocks)
 	}
-	forGo := strings.NewReplacer("node worker.mjs", "./hello", "build-package/go", "clients/go").Replace(
+	// A test asks no network, and `go mod tidy` wants what the tests of its modules import.
+	forGo := strings.NewReplacer("node worker.mjs", "./hello", "build-package/go", "clients/go",
+		"go mod tidy", "go mod tidy -e").Replace(
 		regexp.MustCompile("(?m)^(\\(cd|npm) .*$").ReplaceAllString(blocks[2].text, ""))
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.go"), blocks[1].text)
@@ -109,7 +114,11 @@ func reads(t *testing.T, dir, session, holdfast string, server *testredis.Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.Command("bash", "-euc", session)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-euc", session)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) } // with what it started
 	shell.Dir = dir
 	shell.Env = append(append(os.Environ(), "HOLDFAST="+root, "REDIS_URL="+server.URL, "GOFLAGS=-mod=mod",
 		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH")), env...)
