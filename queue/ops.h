@@ -318,6 +318,9 @@ HF_MUSTCHECK hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t 
 HF_MUSTCHECK hf_err hf_op_present(hf_client *client, const hf_queue *queue,
                                   const char *worker, uint32_t alive_ms, const char *said,
                                   hf_answer_cb cb, void *arg);
+/* What no queue of the same name at another Redis has: when a worker first came to it.
+ * Decimal digits; empty: it was not answered. Lives as long as the answer. */
+hf_bytes hf_present_born(const hf_answer *answer);
 
 /* A worker's heartbeat: `<ns>:worker:<id>` = json for alive_ms, and its place in
  * `<ns>:workers`; json NULL takes both away. */

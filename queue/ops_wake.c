@@ -222,6 +222,12 @@ hf_err hf_op_present(hf_client *client, const hf_queue *queue, const char *worke
     return hf_queue_send(client, queue, &hf_lua_queue_present, &a, 0, cb, arg);
 }
 
+hf_bytes hf_present_born(const hf_answer *answer)
+{
+    return answer->err == HF_OK ? hf_reply_bytes(hf_reply_at(answer->reply, 2))
+                                : (hf_bytes){"", 0};
+}
+
 hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
                        const char *json, uint32_t alive_ms, hf_answer_cb cb, void *arg)
 {

@@ -99,7 +99,11 @@ enum { SAID_MAX = (HF_TYPES_MAX + HF_SCHEDULES_MAX) * (HF_ID_SIZE + 1) + 1 }; /*
 static void on_present(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
+    hf_bytes born = hf_present_born(answer);
     served->registration.present = answer->err == HF_OK;
+    if (born.len > 0)
+        (void)snprintf(served->born, sizeof served->born, "%.*s", (int)born.len,
+                       (const char *)born.ptr);
     on_registered(answer, served);
 }
 

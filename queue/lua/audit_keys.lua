@@ -29,7 +29,7 @@ for _, set in ipairs(SETS) do
 end
 local OF_META = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'high', 'clock',
-  'cron_by', 'cron_high', 'refused',
+  'cron_by', 'cron_high', 'refused', 'born',
 }
 local ENDS = {
   seen = 86400000, last = 86400000, ended = 86400000, purged = 60000,

@@ -5,7 +5,8 @@
 --  ARGV[2]  alive   ms for which it counts as alive; 0: goodbye
 --  ARGV[3]  said    each type, `*` for all types, and each schedule as `@id`, with a space before it, and one at
 --           the end
---  returns  {OK, now}. Sent twice: the same.
+--  returns  {OK, now, born} | {OK, now} after goodbye. born: when a worker first came to the queue, us; no queue of
+--           the same name at another Redis has it. Sent twice: the same.
 --- @step "steps/guard.lua"
 local worker, alive = ARGV[1], digits(ARGV[2], DELAY_MAX)
 open_writes()
@@ -27,4 +28,6 @@ if call('HLEN', HANDLES) > 2 * call('ZCARD', WORKERS) then
 end
 call('HSET', HANDLES, worker, ARGV[3])
 call('PEXPIRE', HANDLES, HANDLES_MS)
-return { OK, now }
+local born = call('HGET', META, 'born') or time[1] .. micros
+call('HSET', META, 'born', born)
+return { OK, now, born }

@@ -23,6 +23,25 @@
     "  - {type: deaf, grace: 5s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
     "echo $$ > pid; while :; do sleep 0.1; done']}\n"
 
+/* It lives on when its worker and its minder were killed, and it sees what it finds. */
+#define FAMILY                                                                           \
+    HF_CLI_PATIENT                                                                       \
+    "worker: {lease: 1s}\n"                                                              \
+    "handlers:\n"                                                                        \
+    "  - type: family\n"                                                                 \
+    "    exec:\n"                                                                        \
+    "    - sh\n"                                                                         \
+    "    - -c\n"                                                                         \
+    "    - |\n"                                                                          \
+    "      if test -e pid; then\n"                                                       \
+    "        case $(cat /proc/$(cat pid)/stat) in\n"                                     \
+    "        '' | *' Z '* | *' X '*) echo gone >found ;;\n"                              \
+    "        *) echo alive >found ;;\n"                                                  \
+    "        esac\n"                                                                     \
+    "      else\n"                                                                       \
+    "        sleep 1000 & echo $! >new; mv new pid; wait\n"                              \
+    "      fi\n"
+
 static hf_cli_fixture fixture;
 static hf_proc worker;
 
@@ -63,6 +82,48 @@ static void a_killed_worker_takes_its_program_along(void **state)
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
     hf_proc_kill(&worker);
     EVENTUALLY(15000, !hf_pid_alive(program())); /* though its lease goes on */
+}
+
+static pid_t minder_of(const hf_proc *proc)
+{
+    char path[64], text[256];
+    const char *left = text;
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)proc->pid,
+             (long)proc->pid);
+    hf_read_file(path, text, sizeof text);
+    for (char *end; *left != '\0'; left = end) {
+        char words[256];
+        long pid = strtol(left, &end, 10);
+        if (end == left)
+            break;
+        snprintf(path, sizeof path, "/proc/%ld/cmdline", pid);
+        hf_read_file(path, words, sizeof words);
+        if (strcmp(words + strlen(words) + 1, "minder") == 0)
+            return (pid_t)pid;
+    }
+    return 0;
+}
+
+/* The next run is of a worker that writes the address of Redis in another way. */
+static void what_a_dead_worker_has_left_ends_before_the_next_run(void **state)
+{
+    char line[256];
+    (void)state;
+    begin(FAMILY);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue family @", NULL, NULL), 0);
+    EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
+    pid_t minder = minder_of(&worker);
+    assert_true(minder > 0);
+    kill(minder, SIGSTOP);
+    hf_proc_kill(&worker);
+    kill(minder, SIGKILL);
+    assert_true(hf_pid_alive(program()));
+    snprintf(line, sizeof line, "worker --redis unix://%s/./%s -c w.yaml",
+             fixture.redis.dir, strrchr(fixture.redis.socket, '/') + 1);
+    hf_cli_fixture_begin(&fixture, &worker, line, "log");
+    EVENTUALLY(30000, hf_cli_fixture_has(&fixture, "found"));
+    EVENTUALLY(15000, strlen(hf_cli_fixture_get(&fixture, "found")) > 0);
+    assert_string_equal(hf_cli_fixture_get(&fixture, "found"), "gone\n");
 }
 
 static void a_program_runs_on_while_its_lease_is_renewed(void **state)
@@ -217,6 +278,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(a_killed_worker_takes_its_program_along),
+        CASE(what_a_dead_worker_has_left_ends_before_the_next_run),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
         CASE(a_program_whose_lock_was_taken_is_killed),
         CASE(a_worker_that_inherits_an_ignored_sigchld_learns_how_programs_end),

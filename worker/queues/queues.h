@@ -49,6 +49,7 @@ struct hf_served {
     unsigned key_slot;       /* of its keys, in a cluster */
     hf_bundle *bundle;       /* the queues that it shares requests with */
     hf_queue queue;
+    char born[24]; /* no queue of its name at another Redis has it; of hf_op_present() */
     hf_claim_state state;
     unsigned paused; /* by this many: hf_queue_pause() */
     hf_debt debt;

@@ -202,10 +202,9 @@ int64_t hf_run_created_ms(const hf_run *run)
 uint64_t hf_run_identity(const hf_run *run)
 {
     char created[24];
-    const char *url = run->worker->server.url, *at = url == NULL ? "" : strrchr(url, '@');
     snprintf(created, sizeof created, "%lld", (long long)run->record.created_ms);
-    const char *const parts[] = {at == NULL ? url : at, run->served->queue.prefix,
-                                 run->id, run->record.type, created};
+    const char *const parts[] = {run->served->born, run->served->queue.prefix, run->id,
+                                 run->record.type, created};
     uint64_t hash = HF_HASH_START;
     for (size_t i = 0; i < HF_COUNT(parts); i++)
         hash = hf_hash_text(hash, parts[i]) * 31; /* "ab", "c" is not "a", "bc" */
