@@ -445,7 +445,7 @@ class Queue:
         self.now = now
         self.jobs, self.ended, self.purged = {}, {}, None
         self.levels, self.levelled = Levels(), False
-        self.limits, self.paused, self.fence = Limits(), False, 0
+        self.limits, self.paused, self.fence = Limits(), None, 0  # paused: since when
         self.tellers = {}  # of the deaths of jobs that name none, by their types
         self.producers, self.claims = {}, {}
         self.counters = dict.fromkeys(COUNTERS, 0)
@@ -1046,7 +1046,7 @@ class Queue:
         not_after, paused = args
         if self.late(not_after):
             return [LATE, self.now]
-        self.paused = paused == "1"
+        self.paused = (self.paused or self.now) if paused == "1" else None
         return [OK, self.now]
 
     def set_limits(self, args):
@@ -1082,12 +1082,14 @@ class Queue:
         ready = [job.score for job in waiting if job.score <= self.now]
         later = [job.score for job in waiting if job.score > self.now]
         n, limits = self.counters, self.limits
-        return Page([OK, self.now, int(self.paused), len(ready), len(later), len(self.within("running")),
-                     len(self.within("dead")), n["enqueued"], n["done"], n["failed"], n["lost"], n["unsure"],
-                     n["crashed"], min(ready, default=0), min(later, default=0), limits.max_running,
-                     limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
-                     len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired()),
-                     len(self.parked()), n["replaced"], 0])
+        died = sum(job.score >= self.now - 60 * MINUTE for job in self.within("dead"))
+        return [OK, self.now, int(bool(self.paused)), len(ready), len(later), len(self.within("running")),
+                len(self.within("dead")), n["enqueued"], n["done"], n["failed"], n["lost"], n["unsure"],
+                n["crashed"], min(ready, default=0), min(later, default=0), limits.max_running,
+                limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
+                len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired()),
+                len(self.parked()), n["replaced"], n["healed"], self.paused or 0,
+                min(self.now, self.fence // 1000), died, ANY]
 
     def job(self, args):
         id, whole, _accepted, _noted = args
