@@ -40,36 +40,10 @@ const char *hf_enqueue_with_script(size_t *len, const char **sha1)
 
 /* ---- figures ---- */
 
-static hf_err read_stats(const hf_answer *answer, void *out)
+/* How the figures of shards make one. */
+static int64_t both(int64_t a, int64_t b)
 {
-    hf_queue_stats *s = out;
-    int64_t paused = 0;
-    int64_t *const fields[] = {
-        &paused,         &s->ready,       &s->delayed,    &s->running,
-        &s->dead,        &s->enqueued,    &s->done,       &s->failed,
-        &s->lost,        &s->unsure,      &s->crashed,    &s->oldest_ready_ms,
-        &s->next_due_ms, &s->max_running, &s->rate_limit, &s->rate_per_ms,
-        &s->workers,     &s->cancelled,   &s->deleted,    &s->kept,
-        &s->kept_bytes,  &s->expired,     &s->parked,     &s->replaced,
-        &s->healed,      &s->paused_ms,   &s->claimed_ms, &s->died_hour,
-        &s->refused,
-    };
-    hf_err err = hf_send_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
-    if (err != HF_OK)
-        return err;
-    for (size_t i = 0; i < HF_COUNT(fields); i++)
-        *fields[i] = hf_reply_int(hf_reply_at(answer->reply, 2 + i));
-    s->paused = paused != 0;
-    return HF_OK;
-}
-
-hf_err hf_stats_of(hf_admin *admin, const hf_queue *queue, hf_queue_stats *out)
-{
-    hf_ask ask = {
-        .script = &hf_lua_queue_stats, .queue = queue, .read = read_stats, .out = out};
-    *out = (hf_queue_stats){HF_QUEUE_STATS_INIT};
-    memcpy(out->queue, queue->name, sizeof out->queue);
-    return hf_admin_ask(admin, &ask);
+    return a + b;
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -82,33 +56,87 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Each worker of the queue serves all shards. */
-static void add_shard(hf_queue_stats *sum, const hf_queue_stats *s, const hf_part *part)
+static int64_t same(int64_t a, int64_t b)
 {
-    int64_t *const to[] = {
-        &sum->ready,     &sum->delayed, &sum->running,     &sum->dead,   &sum->enqueued,
-        &sum->done,      &sum->failed,  &sum->lost,        &sum->unsure, &sum->crashed,
-        &sum->cancelled, &sum->deleted, &sum->max_running, &sum->kept,   &sum->kept_bytes,
-        &sum->expired,   &sum->parked,  &sum->replaced,    &sum->healed, &sum->died_hour,
-        &sum->refused,
-    };
-    const int64_t from[] = {
-        s->ready,     s->delayed, s->running,     s->dead,   s->enqueued,
-        s->done,      s->failed,  s->lost,        s->unsure, s->crashed,
-        s->cancelled, s->deleted, s->max_running, s->kept,   s->kept_bytes,
-        s->expired,   s->parked,  s->replaced,    s->healed, s->died_hour,
-        s->refused,
-    };
-    for (size_t i = 0; i < HF_COUNT(to); i++)
-        *to[i] += from[i];
+    (void)a;
+    return b;
+}
+
+#define FIGURE(name, join)                                                               \
+    {                                                                                    \
+        offsetof(hf_queue_stats, name), join                                             \
+    }
+
+/* What the script answers behind `paused`, in its order. Each worker of the queue serves
+ * all shards. */
+static const struct figure {
+    size_t at;
+    int64_t (*join)(int64_t a, int64_t b);
+} figures[] = {
+    FIGURE(ready, both),
+    FIGURE(delayed, both),
+    FIGURE(running, both),
+    FIGURE(dead, both),
+    FIGURE(enqueued, both),
+    FIGURE(done, both),
+    FIGURE(failed, both),
+    FIGURE(lost, both),
+    FIGURE(unsure, both),
+    FIGURE(crashed, both),
+    FIGURE(oldest_ready_ms, sooner),
+    FIGURE(next_due_ms, sooner),
+    FIGURE(max_running, both),
+    FIGURE(rate_limit, same),
+    FIGURE(rate_per_ms, same),
+    FIGURE(workers, greater),
+    FIGURE(cancelled, both),
+    FIGURE(deleted, both),
+    FIGURE(kept, both),
+    FIGURE(kept_bytes, both),
+    FIGURE(expired, both),
+    FIGURE(parked, both),
+    FIGURE(replaced, both),
+    FIGURE(healed, both),
+    FIGURE(paused_ms, greater),
+    FIGURE(claimed_ms, greater),
+    FIGURE(died_hour, both),
+    FIGURE(refused, both),
+};
+
+static int64_t *figure_in(hf_queue_stats *stats, const struct figure *figure)
+{
+    return (int64_t *)(void *)((char *)stats + figure->at);
+}
+
+static hf_err read_stats(const hf_answer *answer, void *out)
+{
+    hf_queue_stats *s = out;
+    hf_err err = hf_send_script_status(answer, 3 + HF_COUNT(figures), &s->now_ms);
+    if (err != HF_OK)
+        return err;
+    s->paused = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
+    for (size_t i = 0; i < HF_COUNT(figures); i++)
+        *figure_in(s, &figures[i]) = hf_reply_int(hf_reply_at(answer->reply, 3 + i));
+    return HF_OK;
+}
+
+hf_err hf_stats_of(hf_admin *admin, const hf_queue *queue, hf_queue_stats *out)
+{
+    hf_ask ask = {
+        .script = &hf_lua_queue_stats, .queue = queue, .read = read_stats, .out = out};
+    *out = (hf_queue_stats){HF_QUEUE_STATS_INIT};
+    memcpy(out->queue, queue->name, sizeof out->queue);
+    return hf_admin_ask(admin, &ask);
+}
+
+static void add_shard(hf_queue_stats *sum, hf_queue_stats *s, const hf_part *part)
+{
+    s->rate_per_ms /= part->n;
+    for (size_t i = 0; i < HF_COUNT(figures); i++) {
+        int64_t *to = figure_in(sum, &figures[i]);
+        *to = figures[i].join(*to, *figure_in(s, &figures[i]));
+    }
     sum->paused = s->paused && (part->i == 0 || sum->paused);
-    sum->oldest_ready_ms = sooner(sum->oldest_ready_ms, s->oldest_ready_ms);
-    sum->next_due_ms = sooner(sum->next_due_ms, s->next_due_ms);
-    sum->rate_limit = s->rate_limit;
-    sum->rate_per_ms = s->rate_per_ms / part->n;
-    sum->workers = greater(sum->workers, s->workers);
-    sum->paused_ms = greater(sum->paused_ms, s->paused_ms);
-    sum->claimed_ms = greater(sum->claimed_ms, s->claimed_ms);
     sum->now_ms = greater(sum->now_ms, s->now_ms);
 }
 

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/prometheus.h"
 #include "dashboard/overview.h"
+#include "seen/figures.h"
 
 enum {
     QUEUES = 500,
@@ -51,15 +52,6 @@ FIGURE(kept)
 FIGURE(paused)
 FIGURE(max_running)
 FIGURE(workers)
-FIGURE(enqueued)
-FIGURE(done)
-FIGURE(failed)
-FIGURE(crashed)
-FIGURE(lost)
-FIGURE(unsure)
-FIGURE(cancelled)
-FIGURE(deleted)
-FIGURE(expired)
 
 typedef struct family {
     const char *name, *help;
@@ -73,18 +65,6 @@ static const family gauges[] = {
     {"holdfast_queue_workers", "Live workers of the queue.", workers_of},
 };
 
-static const family counters[] = {
-    {"holdfast_jobs_enqueued_total", "Jobs that were accepted.", enqueued_of},
-    {"holdfast_jobs_done_total", "Jobs that were done.", done_of},
-    {"holdfast_jobs_failed_total", "Attempts that failed.", failed_of},
-    {"holdfast_jobs_crashed_total", "Runs whose worker or process died.", crashed_of},
-    {"holdfast_jobs_lost_total", "Verdicts that came after the lease.", lost_of},
-    {"holdfast_jobs_unsure_total", "Verdicts whose answer was lost.", unsure_of},
-    {"holdfast_jobs_cancelled_total", "Jobs that were cancelled.", cancelled_of},
-    {"holdfast_jobs_deleted_total", "Jobs that were deleted.", deleted_of},
-    {"holdfast_jobs_expired_total", "Jobs that did not start in time.", expired_of},
-};
-
 static const struct {
     const char *state;
     of_queue value;
@@ -96,13 +76,21 @@ static size_t shown(const hf_facts *f)
     return f->n_queues < QUEUES ? f->n_queues : QUEUES;
 }
 
-static void put_family(hf_prom *out, const hf_facts *f, const family *of,
-                       hf_prom_type type)
+static void put_gauge(hf_prom *out, const hf_facts *f, const family *of)
 {
-    hf_prom_family(out, of->name, type, of->help);
+    hf_prom_family(out, of->name, HF_PROM_GAUGE, of->help);
     for (size_t i = 0; i < shown(f); i++) {
         const label labels[HF_PROM_LABELS] = {{"queue", f->queues[i].stats.queue}};
         count(out, labels, of->value(&f->queues[i].stats));
+    }
+}
+
+static void put_counter(hf_prom *out, const hf_facts *f, const hf_figure *of)
+{
+    hf_prom_family(out, of->metric, HF_PROM_COUNTER, of->help);
+    for (size_t i = 0; i < shown(f); i++) {
+        const label labels[HF_PROM_LABELS] = {{"queue", f->queues[i].stats.queue}};
+        count(out, labels, hf_figures_of(of, &f->queues[i].stats));
     }
 }
 
@@ -177,9 +165,9 @@ static void put_queues(hf_prom *out, const hf_facts *f, hf_reader *r)
     put_oldest(out, f);
     put_longest(out, f, r);
     for (size_t k = 0; k < HF_COUNT(gauges); k++)
-        put_family(out, f, &gauges[k], HF_PROM_GAUGE);
-    for (size_t k = 0; k < HF_COUNT(counters); k++)
-        put_family(out, f, &counters[k], HF_PROM_COUNTER);
+        put_gauge(out, f, &gauges[k]);
+    for (const hf_figure *of = hf_figures; of->name != NULL; of++)
+        put_counter(out, f, of);
     gauge(out, "holdfast_exporter_queues_cut",
           "Queues that are not shown, because there are more than 500.",
           (int64_t)(f->n_queues - shown(f)));

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
+#include "seen/figures.h"
 #include "seen/holder.h"
 #include "seen/reason_read.h"
 #include "seen/words.h"
@@ -196,15 +197,8 @@ static void add_figures(hf_buf *out, const hf_queue_stats *s)
     if (!s->paused && s->max_running == 0 && s->rate_limit == 0)
         hf_buf_text(out, "-none\n");
     hf_buf_text(out, "#since it began\n");
-    add_count(out, "enqueued", s->enqueued);
-    add_count(out, "done", s->done);
-    add_count(out, "failed", s->failed);
-    add_count(out, "crashed", s->crashed);
-    add_count(out, "lost", s->lost);
-    add_count(out, "unsure", s->unsure);
-    add_count(out, "cancelled", s->cancelled);
-    add_count(out, "deleted", s->deleted);
-    add_count(out, "expired", s->expired);
+    for (const hf_figure *f = hf_figures; f->name != NULL; f++)
+        add_count(out, f->name, hf_figures_of(f, s));
 }
 
 static void take_id(const hf_job_info *info, void *arg)

@@ -17,29 +17,28 @@
 #include "cli/common/rate.h"
 #include "cli/common/slices.h"
 #include "cli/out.h"
+#include "seen/figures.h"
 
-enum { LIMITS_SIZE = 96, PAGE = 50 };
+enum { LIMITS_SIZE = 96, PAGE = 50, IN_A_LINE = 6 };
 
 /* ---- showing ---- */
 
 json_t *hf_queue_json(const hf_queue_stats *s)
 {
-    return json_pack(
-        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-        "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+    json_t *object = json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I}",
         "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
         "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
-        (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
-        (json_int_t)s->done, "failed", (json_int_t)s->failed, "lost", (json_int_t)s->lost,
-        "unsure", (json_int_t)s->unsure, "crashed", (json_int_t)s->crashed, "cancelled",
-        (json_int_t)s->cancelled, "deleted", (json_int_t)s->deleted, "oldest_ready_ms",
-        hf_out_time(s->oldest_ready_ms), "next_due_ms", hf_out_time(s->next_due_ms),
-        "max_running", (json_int_t)s->max_running, "rate_limit",
-        (json_int_t)s->rate_limit, "rate_per_ms", (json_int_t)s->rate_per_ms, "workers",
-        (json_int_t)s->workers, "now_ms", (json_int_t)s->now_ms, "kept",
-        (json_int_t)s->kept, "kept_bytes", (json_int_t)s->kept_bytes, "expired",
-        (json_int_t)s->expired, "parked", (json_int_t)s->parked, "replaced",
-        (json_int_t)s->replaced, "healed", (json_int_t)s->healed);
+        (json_int_t)s->dead, "oldest_ready_ms", hf_out_time(s->oldest_ready_ms),
+        "next_due_ms", hf_out_time(s->next_due_ms), "max_running",
+        (json_int_t)s->max_running, "rate_limit", (json_int_t)s->rate_limit,
+        "rate_per_ms", (json_int_t)s->rate_per_ms, "workers", (json_int_t)s->workers,
+        "now_ms", (json_int_t)s->now_ms, "kept", (json_int_t)s->kept, "kept_bytes",
+        (json_int_t)s->kept_bytes, "parked", (json_int_t)s->parked);
+    for (const hf_figure *f = hf_figures; f->name != NULL; f++)
+        (void)json_object_set_new(object, f->name, json_integer(hf_figures_of(f, s)));
+    return object;
 }
 
 /* shards and pools: of a queue that is shown whole; shards is taken over. NULL: none. */
@@ -78,18 +77,15 @@ static void print_whole(const hf_queue_stats *s)
         putchar(')');
     }
     printf("\n  now       ready %" PRId64 "  delayed %" PRId64 "  running %" PRId64
-           "  dead %" PRId64 "\n",
+           "  dead %" PRId64,
            s->ready, s->delayed, s->running, s->dead);
-    printf("  ever      enqueued %" PRId64 "  done %" PRId64 "  failed %" PRId64
-           "  lost %" PRId64 "  unsure %" PRId64 "  crashed %" PRId64 "\n"
-           "            cancelled %" PRId64 "  deleted %" PRId64 "  expired %" PRId64
-           "\n",
-           s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
-           s->deleted, s->expired);
-    if (s->parked + s->replaced + s->healed != 0)
-        printf("  unique    parked %" PRId64 "  replaced %" PRId64 "  healed %" PRId64
-               "\n",
-               s->parked, s->replaced, s->healed);
+    if (s->parked != 0)
+        printf("  parked %" PRId64, s->parked);
+    printf("\n  ever    ");
+    for (size_t i = 0; hf_figures[i].name != NULL; i++)
+        printf("%s  %s %" PRId64, i > 0 && i % IN_A_LINE == 0 ? "\n          " : "",
+               hf_figures[i].name, hf_figures_of(&hf_figures[i], s));
+    putchar('\n');
     if (s->kept != 0)
         printf("  kept      %" PRId64 " done job%s, %" PRId64 " bytes\n", s->kept,
                s->kept == 1 ? "" : "s", s->kept_bytes);

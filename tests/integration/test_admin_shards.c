@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "seen/figures.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
 #include "tests/support/shards.h"
@@ -96,6 +97,20 @@ static void its_figures_are_sums(void **state)
     assert_int_equal(s.enqueued, 2 * N + 2);
     assert_int_equal(s.oldest_ready_ms, now - 1000 * (N - 1));
     assert_int_equal(s.next_due_ms, now + 60000);
+}
+
+static void each_counter_is_a_sum(void **state)
+{
+    char key[HF_TEST_SHARD_KEY];
+    (void)state;
+    for (unsigned i = 0; i < N; i++)
+        for (int k = 0; hf_figures[k].name != NULL; k++)
+            (void)hf_fixture_command(&fixture.redis, "HSET %s %s %d",
+                                     hf_test_shard_key(&shards, i, "meta", key),
+                                     hf_figures[k].name, k + 1);
+    const hf_queue_stats s = stats();
+    for (int k = 0; hf_figures[k].name != NULL; k++)
+        assert_int_equal(hf_figures_of(&hf_figures[k], &s), (int)N * (k + 1));
 }
 
 static void it_is_paused_as_a_whole(void **state)
@@ -381,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, up, down, &fixture)
         TEST(its_figures_are_sums),
+        TEST(each_counter_is_a_sum),
         TEST(it_is_paused_as_a_whole),
         TEST(a_shard_that_fails_is_named_and_stops_no_other),
         TEST(its_limits_are_divided),

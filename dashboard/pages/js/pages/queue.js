@@ -285,13 +285,14 @@ const COUNTED = [
   "enqueued",
   "done",
   "failed",
-  "crashed",
   "lost",
   "unsure",
+  "crashed",
   "cancelled",
   "deleted",
   "expired",
   "replaced",
+  "healed",
 ];
 const rateText = (q) => (q.rate_limit ? `${exact(q.rate_limit)} in ${span(q.rate_per_ms)}` : "none");
 
