@@ -450,7 +450,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
     }
     send_again(b, false);
     if (err != HF_OK && err != HF_UNSURE && !hf_err_is(err, HF_ERR_AT_ONCE) &&
-        hf_queue_refused(b->served, b->site, err, answer->detail))
+        hf_queue_refused(b->served, b->site, err, answer))
         hf_queue_apply(b->served, HF_E_OTHER_REFUSED);
     free(b);
 }
@@ -539,8 +539,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         return;
     send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
     if (err != HF_UNSURE && !hf_err_is(err, HF_ERR_AT_ONCE) &&
-        hf_queue_refused(b->served, b->site, err == HF_OK ? HF_PROTO : err,
-                         answer->detail))
+        hf_queue_refused(b->served, b->site, err == HF_OK ? HF_PROTO : err, answer))
         hf_queue_apply(b->served, HF_E_OTHER_REFUSED);
     free(b);
 }

@@ -73,7 +73,8 @@ bool hf_site_can_ask(const hf_site *at)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 NOTHING(hf_queue_debt, hf_served *of, hf_debt_event event)
 NOTHING(hf_queue_forgotten, hf_served *of)
-NOTHING(hf_queues_unserved_in, hf_bundle *b, hf_site *at, hf_err err, const char *detail)
+NOTHING(hf_queues_unserved_in, hf_bundle *b, hf_site *at, hf_err err,
+        const hf_answer *answer)
 NOTHING(hf_readings_answered, hf_bundle *b, hf_served *const *list,
         const hf_read_queue *read, size_t n, int64_t now_ms, uint32_t shortest_ms)
 NOTHING(hf_readings_send, hf_bundle *b)

@@ -154,10 +154,10 @@ void hf_site_clock_read(hf_site *site, int64_t now_ms, uint64_t sent_ns)
     clock_of = site;
 }
 
-bool hf_queue_refused(hf_served *of, hf_site *site, hf_err err, const char *detail)
+bool hf_queue_refused(hf_served *of, hf_site *site, hf_err err, const hf_answer *a)
 {
     (void)of;
-    return !hf_site_unserved(site, err, detail);
+    return !hf_site_unserved(site, err, a->detail);
 }
 
 void hf_report(hf_worker *worker, hf_log_level level, const char *message,

@@ -96,25 +96,28 @@ static void report_fault(const hf_served *served, const char *what, const char *
 }
 
 /* False: it goes on at once. */
-static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char *detail)
+static bool is_unserved(hf_served *served, hf_site *site, hf_err err,
+                        const hf_answer *answer)
 {
     hf_node_backoff *of_nodes = &served->backoff.of_nodes;
-    if (served->backoff.until_ns == 0) /* else several requests were under way */
+    if (answer->sent_ns >= of_nodes->began_ns) /* else several were under way */
         hf_node_back_off(&site->base, of_nodes, err);
     if (of_nodes->until_ns <= hf_boot_ns())
         return false;
     if (served->backoff.until_ns < of_nodes->until_ns)
         served->backoff.until_ns = of_nodes->until_ns;
     if (served->backoff.refused != HF_UNSERVED)
-        report_fault(served, "no node serves a queue at the moment", detail);
+        report_fault(served, "no node serves a queue at the moment", answer->detail);
     served->backoff.refused = HF_UNSERVED;
     return true;
 }
 
-bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail)
+bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err,
+                      const hf_answer *answer)
 {
+    const char *detail = answer->detail;
     if (hf_site_unserved(site, err, detail))
-        return is_unserved(served, site, err, detail);
+        return is_unserved(served, site, err, answer);
     if (!hf_err_is(err, HF_ERR_OF_QUEUE) || hf_server_now(site->base.redis) == 0) {
         hf_site_refused(site, err, detail);
         return false;
@@ -584,9 +587,10 @@ void hf_queues_recheck_in(hf_bundle *b)
             hf_queue_apply(k->served[i], HF_E_DOUBT);
 }
 
-void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err, const char *detail)
+void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err,
+                           const hf_answer *answer)
 {
-    if (hf_queue_refused(b->only, site, err, detail))
+    if (hf_queue_refused(b->only, site, err, answer))
         hf_queue_apply(b->only, HF_E_OTHER_REFUSED);
 }
 

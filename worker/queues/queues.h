@@ -130,11 +130,12 @@ void hf_queue_unpause(hf_served *served);
 void hf_queue_back_off(hf_served *served,
                        uint32_t ms);           /* no request for it for this long */
 uint32_t hf_queue_backoff_longer(uint32_t ms); /* than the last time */
-/* This site refused a request. True: the queue backs off, because of itself or because no
- * node serves it. False: the queue does not back off. The whole site pauses, or after a
- * first MOVED the queue goes to its new node at once.
+/* This site refused a request with `err`. True: the queue backs off, because of itself or
+ * because no node serves it. False: the queue does not back off. The whole site pauses,
+ * or after a first MOVED the queue goes to its new node at once.
  */
-bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail);
+bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err,
+                      const hf_answer *answer);
 /* A request that tells Redis of the queue was answered. What could not be written is
  * written after the next check or reconnect; at once, if Redis only did not know the
  * script. */
@@ -204,7 +205,8 @@ bool hf_queues_quiet_in(const hf_bundle *b); /* none is EAGER or BUSY */
 bool hf_queues_only_shards_in(const hf_bundle *b);
 void hf_queues_recheck_in(hf_bundle *b); /* each of its queues may have something */
 /* A node of a cluster says that it does not have this queue, or not now. */
-void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err, const char *detail);
+void hf_queues_unserved_in(hf_bundle *b, hf_site *site, hf_err err,
+                           const hf_answer *answer);
 
 /* A reload, or an answer about shards, has changed the queues that are served. */
 void hf_queues_changed(hf_worker *w, bool some_left);

@@ -133,7 +133,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     if (err != HF_OK) {
         b->give_back = b->give_back || b->check_gives;
         if (hf_err_is(err, HF_ERR_OF_CLUSTER))
-            hf_queues_unserved_in(b, site, err, answer->detail);
+            hf_queues_unserved_in(b, site, err, answer);
         else if (err == HF_NOSCRIPT) /* the next one finds it */
             hf_bundle_check_at(b, hf_boot_ns());
         else if (err != HF_UNSURE)

@@ -179,7 +179,7 @@ static void on_unclaimed(const hf_answer *answer, void *arg)
     else if (err == HF_UNSURE)
         event = HF_E_LOST;
     else if (err != HF_NOSCRIPT &&
-             hf_queue_refused(served, served->claim.site, err, answer->detail))
+             hf_queue_refused(served, served->claim.site, err, answer))
         event = HF_E_REFUSED;
     hf_queue_apply(served, event);
 }
@@ -216,17 +216,17 @@ void hf_claim_lost(hf_worker *w)
 }
 
 /* Without an answer, or with one that makes no sense, it may have been executed. */
-static void on_fault(hf_served *served, hf_err err, const char *detail)
+static void on_fault(hf_served *served, hf_err err, const hf_answer *answer)
 {
     hf_queue_event event = HF_E_NOT_RUN;
     if (err == HF_UNSURE || err == HF_PROTO) {
         event = HF_E_LOST;
-    } else if (err == HF_SHARDED && hf_shards_learn(served, detail)) {
+    } else if (err == HF_SHARDED && hf_shards_learn(served, answer->detail)) {
         hf_queue_back_off(served, DIVIDED_MS);
         event = HF_E_REFUSED;
     } else if (!hf_err_is(err, HF_ERR_AT_ONCE)) {
         err = err == HF_SHARDED ? HF_PROTO : err; /* its words make no sense */
-        if (hf_queue_refused(served, served->claim.site, err, detail))
+        if (hf_queue_refused(served, served->claim.site, err, answer))
             event = HF_E_REFUSED;
     }
     hf_queue_apply(served, event);
@@ -274,7 +274,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     if (err != HF_OK) {
         hf_queue_refund(served, served->claim.asked);
         served->claim.asked = 0;
-        on_fault(served, err, answer->detail);
+        on_fault(served, err, answer);
         return;
     }
     w->heard = served->claim.was_answered = true;

@@ -204,7 +204,7 @@ static void on_woken(const hf_answer *answer, void *arg)
         for (size_t i = 0; i < b->n_waiting_on; i++)
             b->give_back = owes(b->waiting_on[i]) || b->give_back;
         if (hf_err_is(err, HF_ERR_OF_CLUSTER))
-            hf_queues_unserved_in(b, b->site, err, answer->detail);
+            hf_queues_unserved_in(b, b->site, err, answer);
         else if (err != HF_UNSURE && err != HF_READONLY)
             on_wait_refused(b, answer->detail);
         return;
