@@ -7,7 +7,7 @@
 --   deleted    as cancelled, under its own name
 --   expired    as cancelled, under its own name
 --   purged     counted as deleted; no word for each
---   trimmed    from the dead; not counted
+--   trimmed    from the dead, by their bounds, or by a repair because it has no record; not counted
 --   replaced   counted: the job that followed it took its place (lib/conflicts.lua). `ended:<id>` says
 --              replaced; a client that waits is told cancelled
 -- A new `how` also concerns TOLD_AS (lib/marks.lua), VOIDS (lib/unique.lua), and end_of() of admin/jobs.c.
