@@ -101,6 +101,7 @@ static const struct figure {
     FIGURE(claimed_ms, greater),
     FIGURE(died_hour, both),
     FIGURE(refused, both),
+    FIGURE(schedules, both),
 };
 
 static int64_t *figure_in(hf_queue_stats *stats, const struct figure *figure)

@@ -461,7 +461,7 @@ static void on_schedule(const hf_schedule_info *info, void *arg)
 
 static void read_schedules(gatherer *g)
 {
-    if (!may_ask(g))
+    if (g->queue->stats.schedules == 0 || !may_ask(g))
         return;
     hf_err err = hf_admin_schedules(g->admin, g->queue->stats.queue, NULL, SCHEDULES,
                                     on_schedule, g, g->detail);

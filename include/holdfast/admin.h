@@ -95,6 +95,7 @@ typedef struct hf_queue_stats {
     int64_t claimed_ms; /* when a worker last took jobs of it */
     int64_t died_hour;  /* dead jobs that died within the last hour */
     int64_t refused;    /* jobs that wait because a worker had no handler for them */
+    int64_t schedules;  /* that make jobs of it */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 

@@ -1089,7 +1089,7 @@ class Queue:
                 limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
                 len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired()),
                 len(self.parked()), n["replaced"], n["healed"], self.paused or 0,
-                min(self.now, self.fence // 1000), died, ANY]
+                min(self.now, self.fence // 1000), died, ANY, ANY]
 
     def job(self, args):
         id, whole, _accepted, _noted = args

@@ -41,7 +41,7 @@ static unsigned long long number, clock_ms; /* the clock of `q`, as it was read 
  * counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
-#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0 0 0 0 0 0 T 1 0"
+#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0 0 0 0 0 0 T 1 0 0"
 #define WORDS "{\"type\":\"t\"}\nresult"
 
 static const hf_sending table[] = {
