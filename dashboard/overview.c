@@ -16,6 +16,7 @@ enum {
     OLD_MS = 900,     /* a viewer asks each second */
     PER_SECOND = 100, /* queues that are read in a second */
     PASTS = 5,        /* and their histories */
+    DEATHS = 2500,    /* that are looked at in a read */
     LOCKS_EACH = 10,  /* looking for locks goes through the keys of Redis */
     LOCKS_MS = 200,
     QUEUES = 50 /* that the overview shows */
@@ -78,8 +79,8 @@ uint64_t hf_overview_slots(const hf_overview *o, uint64_t *running)
 static bool is_old(const hf_overview *o)
 {
     const uint64_t ms = (hf_boot_ns() - o->tried_ns) / HF_MS_NS;
-    const uint64_t seconds = 1 + o->facts.n_queues / PER_SECOND;
-    return o->tried_ns == 0 || ms >= seconds * OLD_MS;
+    const uint64_t seconds = (o->facts.n_queues + PER_SECOND - 1) / PER_SECOND;
+    return o->tried_ns == 0 || ms >= (seconds > 1 ? seconds : 1) * OLD_MS;
 }
 
 static void on_worker(const hf_worker_info *w, void *arg)
@@ -120,7 +121,7 @@ static bool is_answered(const hf_facts *f)
     return f->n_redis > 0 && (f->redis[0].err == HF_OK || f->n_queues > 0);
 }
 
-static void take(hf_overview *o, hf_reader *r, hf_facts *facts)
+static void take(hf_overview *o, hf_reader *r, hf_facts *facts, uint64_t began_ns)
 {
     const bool looked = o->round % LOCKS_EACH == 0;
     o->round++;
@@ -128,7 +129,7 @@ static void take(hf_overview *o, hf_reader *r, hf_facts *facts)
         keep_locks(o, facts);
     hf_facts_done(&o->facts);
     o->facts = *facts;
-    o->read_ns = hf_boot_ns();
+    o->read_ns = began_ns;
     r->ahead_ms = facts->now_ms - hf_wall_ms();
     for (size_t i = 0; i < facts->n_queues; i++)
         hf_rates_note(o->rates, &facts->queues[i].stats);
@@ -140,9 +141,12 @@ static void take(hf_overview *o, hf_reader *r, hf_facts *facts)
 static hf_err gather(hf_overview *o, hf_reader *r)
 {
     hf_facts facts = {.late_ms = r->opts->late_ms, .poison = r->opts->poison};
+    const uint64_t began_ns = hf_boot_ns();
     hf_err err = hf_reader_open(r);
     if (err == HF_OK) {
         const hf_gather_opts opts = {.admin = r->admin,
+                                     .before = &o->facts,
+                                     .deaths = DEATHS,
                                      .locks =
                                          o->round % LOCKS_EACH == 0 ? r->locks : NULL,
                                      .locks_ms = LOCKS_MS};
@@ -162,7 +166,7 @@ static hf_err gather(hf_overview *o, hf_reader *r)
         (void)hf_reader_note(r, facts.n_redis > 0 ? facts.redis[0].err : HF_CONN);
         hf_facts_done(&facts);
     } else {
-        take(o, r, &facts);
+        take(o, r, &facts, began_ns);
     }
     return HF_OK;
 }

@@ -1,6 +1,7 @@
 /* overview.h - what the poller knows of the whole: the facts, the verdict, the rates. It
  * is read again when a request comes and it is older than a second; with more than a
- * hundred queues, than a second for each hundred. */
+ * hundred queues, than a second for each hundred. A queue whose counters stand still is
+ * asked for little (seen/gather.h). */
 #ifndef HF_DASHBOARD_OVERVIEW_H
 #define HF_DASHBOARD_OVERVIEW_H
 

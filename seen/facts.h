@@ -10,7 +10,7 @@
 #include "holdfast/lock.h"
 #include "seen/reason_read.h"
 
-enum { HF_FACTS_TEXT = 161, HF_FACTS_PLACE = 136 };
+enum { HF_FACTS_TEXT = 161, HF_FACTS_PLACE = 136, HF_FACTS_MINUTES = 12 };
 
 /* One Redis: the only one, or a node of a cluster. */
 typedef struct hf_facts_redis {
@@ -44,6 +44,7 @@ typedef struct hf_facts_why {
 /* The jobs of a queue that died within the last hour. Their number is in its figures;
  * these are the first of them that were looked at. */
 typedef struct hf_facts_deaths {
+    bool read; /* all of them, or as many as are looked at at most */
     int64_t first_ms;
     size_t looked, alike;  /* this many of those looked at have this type and error, */
     char type[HF_ID_SIZE]; /* which most of them have */
@@ -58,8 +59,18 @@ typedef struct hf_facts_deaths {
     char killed[HF_HOLDER_SIZE]; /* and the last of them */
 } hf_facts_deaths;
 
+/* How a queue was seen in a minute, and what its scripts counted in it. */
+typedef struct hf_facts_minute {
+    int64_t begin_ms, seen_ms; /* seen_ms 0: it was not seen, or not at its end */
+    int64_t ready, ever_done, ever_failed, crashed, lost;
+} hf_facts_minute;
+
 /* What the history of a queue tells; where there is none, attempts are not known. */
 typedef struct hf_facts_past {
+    int64_t read_ms; /* when the minutes were read, the oldest first; 0: never */
+    size_t n;
+    hf_facts_minute minutes[HF_FACTS_MINUTES];
+    int64_t first_done, first_failed; /* the counters before all of them */
     bool known;
     int64_t attempts, failed; /* that ended in the last 5 min */
     int64_t rises; /* this many minutes running `ready` rose, from sample to sample */
@@ -70,6 +81,7 @@ typedef struct hf_facts_past {
 
 typedef struct hf_facts_queue {
     hf_queue_stats stats;
+    int64_t moved_ms;        /* when its counters were seen to change last */
     size_t serving;          /* workers that take its jobs: neither quiet nor stopping */
     size_t alive;            /* workers that have it, in any state but silent */
     hf_facts_why *oldest;    /* owned: its oldest ready job; NULL: not read */
@@ -110,6 +122,7 @@ typedef struct hf_facts {
     hf_facts_schedule *schedules;
     hf_facts_lock *locks;
     size_t n_redis, n_workers, n_queues, n_schedules, n_locks;
+    size_t next_deaths; /* the first queue whose deaths there was no room to read */
 } hf_facts;
 
 enum { HF_FACTS_LATE_MS = 60000, HF_FACTS_POISON = 3 };

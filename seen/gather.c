@@ -17,17 +17,18 @@
 enum {
     HOUR_MS = 3600 * 1000,
     LATELY_MS = 600 * 1000,
-    LOOK_MS = 15 * 1000, /* a younger job is neither late nor unserved */
-    WHYS = 50,           /* queues whose oldest job is asked for its reasons */
-    DEATHS = 1000,       /* of a queue that are looked at */
-    KINDS = 16,          /* of deaths that are told apart */
-    REFUSED = 100,       /* waiting jobs among which refused ones are looked for */
-    CANDIDATES = 8,      /* of them whose reasons are asked for */
-    AUDITED = 2000,      /* jobs of a queue */
-    SCHEDULES = 1000,    /* of a queue */
-    LISTED = 1 << 15,    /* workers, schedules */
-    FINDING = 1024,      /* bytes; of a longer one the beginning is told */
-    FAULTS = 3           /* queues of a cluster that could not be asked, one by one */
+    LOOK_MS = 15 * 1000,    /* a younger job is neither late nor unserved */
+    WHYS = 50,              /* queues whose oldest job is asked for its reasons */
+    DEATHS = 1000,          /* of a queue that are looked at */
+    KINDS = 16,             /* of deaths that are told apart */
+    REFUSED = 100,          /* waiting jobs among which refused ones are looked for */
+    CANDIDATES = 8,         /* of them whose reasons are asked for */
+    AUDITED = 2000,         /* jobs of a queue */
+    SCHEDULES = 1000,       /* of a queue */
+    LISTED = 1 << 15,       /* workers, schedules */
+    FINDING = 1024,         /* bytes; of a longer one the beginning is told */
+    SETTLED_MS = 75 * 1000, /* after this long a minute has ended, and was told */
+    FAULTS = 3              /* queues of a cluster that could not be asked, one by one */
 };
 
 typedef struct gatherer {
@@ -37,8 +38,10 @@ typedef struct gatherer {
     bool no_memory, stop;
     int64_t began_ms; /* by this host's clock */
     size_t whys, faults;
+    size_t deaths; /* that may still be looked at */
     uint64_t audit_until_ns;
-    hf_facts_queue *queue; /* the one at hand */
+    hf_facts_queue *queue;        /* the one at hand, */
+    const hf_facts_queue *before; /* and as it was before; NULL: it was not known */
     char detail[HF_DETAIL_SIZE];
 } gatherer;
 
@@ -159,6 +162,38 @@ static bool may_ask(gatherer *g)
     return !g->stop;
 }
 
+static int by_queue(const void *name, const void *queue)
+{
+    return strcmp(name, ((const hf_facts_queue *)queue)->stats.queue);
+}
+
+/* The names of queues are sorted. NULL: it is not known. */
+static hf_facts_queue *find_queue(const hf_facts *f, const char *name)
+{
+    return f == NULL || f->n_queues == 0
+               ? NULL
+               : bsearch(name, f->queues, f->n_queues, sizeof *f->queues, by_queue);
+}
+
+/* Whether something has happened between two looks: each end of a job, each death and
+ * each claim changes one of these. */
+static bool has_moved(const hf_queue_stats *a, const hf_queue_stats *b)
+{
+    return a->enqueued != b->enqueued || a->done != b->done || a->failed != b->failed ||
+           a->lost != b->lost || a->crashed != b->crashed ||
+           a->cancelled != b->cancelled || a->deleted != b->deleted ||
+           a->expired != b->expired || a->dead != b->dead || a->running != b->running ||
+           a->claimed_ms != b->claimed_ms;
+}
+
+/* At the first look its last claim tells when it moved, unless a job runs. */
+static int64_t moved_ms(const hf_facts_queue *before, const hf_queue_stats *now)
+{
+    if (before == NULL)
+        return now->running > 0 ? now->now_ms : now->claimed_ms;
+    return has_moved(&before->stats, now) ? now->now_ms : before->moved_ms;
+}
+
 static void read_stats(gatherer *g)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
@@ -170,25 +205,19 @@ static void read_stats(gatherer *g)
         return;
     }
     g->queue->stats = stats;
+    g->queue->moved_ms = moved_ms(g->before, &stats);
     if (stats.now_ms > g->facts->now_ms)
         g->facts->now_ms = stats.now_ms;
 }
 
 /* ---- workers ---- */
 
-static int by_queue(const void *name, const void *queue)
-{
-    return strcmp(name, ((const hf_facts_queue *)queue)->stats.queue);
-}
-
-/* The names of queues are sorted. */
 static void note_queues(const gatherer *g, const hf_worker_info *info)
 {
     const hf_facts *f = g->facts;
     const bool serves = info->state[0] == '\0' || strcmp(info->state, "serving") == 0;
-    for (size_t i = 0; i < info->n_queues && f->n_queues > 0; i++) {
-        hf_facts_queue *q =
-            bsearch(info->queues[i], f->queues, f->n_queues, sizeof *f->queues, by_queue);
+    for (size_t i = 0; i < info->n_queues; i++) {
+        hf_facts_queue *q = find_queue(f, info->queues[i]);
         if (q == NULL)
             continue;
         q->alive += !info->silent;
@@ -397,12 +426,30 @@ static void on_dead(const hf_job_info *info, void *arg)
     d->at[i].n++;
 }
 
+/* Those of before are those of now: none came, went or grew too old. Of poison it matters
+ * when it was, and which workers are silent by now. */
+static bool has_same_deaths(const gatherer *g)
+{
+    const hf_facts_queue *b = g->before;
+    return b != NULL && b->deaths.read && b->deaths.poison == 0 &&
+           b->stats.died_hour == g->queue->stats.died_hour &&
+           !has_moved(&b->stats, &g->queue->stats);
+}
+
 static void read_deaths(gatherer *g)
 {
     hf_facts_deaths *of = &g->queue->deaths;
+    const size_t most = g->deaths < DEATHS ? g->deaths : DEATHS;
     deaths *d = NULL;
     if (g->queue->stats.died_hour == 0)
         return;
+    if (g->before != NULL)
+        *of = g->before->deaths;
+    if (has_same_deaths(g))
+        return;
+    if (most == 0)
+        return;
+    *of = (hf_facts_deaths){.read = false};
     d = calloc(1, sizeof *d);
     if (d == NULL) {
         g->no_memory = true;
@@ -412,7 +459,12 @@ static void read_deaths(gatherer *g)
     d->facts = g->facts;
     hf_err err =
         hf_admin_deaths(g->admin, g->queue->stats.queue, g->queue->stats.now_ms - HOUR_MS,
-                        DEATHS, on_dead, d, g->detail);
+                        most, on_dead, d, g->detail);
+    of->read = most == DEATHS || of->looked < most;
+    if (g->opts->deaths > 0) {
+        g->deaths -= of->looked;
+        g->facts->next_deaths = (size_t)(g->queue - g->facts->queues) + of->read;
+    }
     if (err != HF_OK)
         note_queue_fault(g, err);
     for (size_t i = 0; i < d->n; i++) {
@@ -427,10 +479,23 @@ static void read_deaths(gatherer *g)
 
 /* ---- history ---- */
 
+/* What is known of the past of a queue stays, when its workers have told their minutes
+ * since it moved. */
+static bool has_same_past(const gatherer *g)
+{
+    const hf_facts_queue *b = g->before;
+    return b != NULL && b->past.read_ms > g->queue->moved_ms + SETTLED_MS;
+}
+
 static void read_past(gatherer *g)
 {
-    hf_err err =
-        hf_gather_past(g->admin, g->queue->stats.queue, &g->queue->past, g->detail);
+    hf_err err = HF_OK;
+    if (has_same_past(g))
+        g->queue->past = g->before->past;
+    else
+        err = hf_gather_past(g->admin, &g->queue->stats, &g->queue->past, g->detail);
+    if (err == HF_OK)
+        hf_gather_past_judge(&g->queue->stats, &g->queue->past);
     if (err != HF_OK)
         note_queue_fault(g, err);
 }
@@ -503,25 +568,41 @@ static void read_findings(gatherer *g)
 
 /* ---- all of it ---- */
 
-static void for_each_queue(gatherer *g, void (*read)(gatherer *g))
+/* From the first-th on; those before it come last. */
+static void for_queues_from(gatherer *g, size_t first, void (*read)(gatherer *g))
 {
-    for (size_t i = 0; i < g->facts->n_queues && !g->stop && !g->no_memory; i++) {
-        g->queue = &g->facts->queues[i];
+    const size_t n = g->facts->n_queues;
+    for (size_t i = 0; i < n && !g->stop && !g->no_memory; i++) {
+        g->queue = &g->facts->queues[(first + i) % n];
+        g->before = find_queue(g->opts->before, g->queue->stats.queue);
         if (g->queue->findings == 0) /* else its keys cannot be read */
             read(g);
     }
 }
 
+static void for_each_queue(gatherer *g, void (*read)(gatherer *g))
+{
+    for_queues_from(g, 0, read);
+}
+
+/* The room goes to other queues first than the last time. */
+static void for_each_death(gatherer *g)
+{
+    const hf_facts *before = g->opts->before;
+    g->facts->next_deaths = before == NULL ? 0 : before->next_deaths;
+    for_queues_from(g, g->facts->next_deaths, read_deaths);
+}
+
 hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
 {
     static void (*const of_all[])(gatherer *) = {read_redis, read_names};
-    static void (*const of_queues[])(gatherer *) = {read_oldest,    read_unhandled,
-                                                    read_deaths,    read_past,
-                                                    read_schedules, read_findings};
+    static void (*const of_queues[])(gatherer *) = {
+        read_oldest, read_unhandled, read_past, read_schedules, read_findings};
     gatherer g = {.opts = opts,
                   .admin = opts->admin,
                   .facts = facts,
                   .began_ms = hf_wall_ms(),
+                  .deaths = opts->deaths > 0 ? opts->deaths : DEATHS,
                   .audit_until_ns = hf_boot_ns() + opts->audit_ms * HF_MS_NS};
     facts->now_ms = g.began_ms;
     hf_zones_host(facts->zone);
@@ -530,6 +611,7 @@ hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
     for_each_queue(&g, read_stats);
     if (!g.stop && !g.no_memory)
         read_workers(&g);
+    for_each_death(&g);
     for (size_t i = 0; i < HF_COUNT(of_queues); i++)
         for_each_queue(&g, of_queues[i]);
     if (!g.stop && !g.no_memory && opts->locks != NULL)

@@ -8,8 +8,13 @@ typedef struct hf_gather_opts {
     hf_admin *admin;
     hf_lock_client *locks; /* with a thread of its own; NULL: locks are not looked at */
     uint32_t locks_ms;     /* look for locks no longer than this */
-    uint32_t audit_ms;     /* check the data for this long, at most 2,000 jobs of a queue;
-                              0: not at all */
+    /* Facts of an earlier time, of the same Redis: of a queue whose counters have not
+     * changed since, deaths and history are not read again. NULL: there are none. */
+    const hf_facts *before;
+    size_t deaths;     /* look at no more than about so many in all; 0: at 1,000 of
+                          each queue */
+    uint32_t audit_ms; /* check the data for this long, at most 2,000 jobs of a queue;
+                          0: not at all */
     /* Called before each queue is asked, twice for each; a caller that reads again and
      * again takes its time there. False: stop. NULL: ask all at once. */
     bool (*between)(void *arg);

@@ -5,84 +5,93 @@
  * sends its minute. */
 #include "seen/gather_past.h"
 
-#include <string.h>
-
 enum {
     MINUTE_MS = 60000,
     WINDOW_MS = 10 * MINUTE_MS,  /* what is read, and for crashed and lost ones */
     ATTEMPTS_MS = 5 * MINUTE_MS, /* for attempts that failed */
-    APART_MS = MINUTE_MS / 2,    /* nearer samples are of one minute */
-    STEPS = WINDOW_MS / MINUTE_MS + 2
+    APART_MS = MINUTE_MS / 2     /* nearer samples are of one minute */
 };
-
-typedef struct past {
-    hf_history_span span;
-    size_t n; /* the steps in which the queue was seen */
-    hf_history_step seen[STEPS];
-    int64_t crashed, lost;
-} past;
 
 static void on_step(const hf_history_step *step, void *arg)
 {
-    past *p = arg;
-    p->crashed += step->crashed;
-    p->lost += step->lost;
-    if (step->seen && p->n < STEPS)
-        p->seen[p->n++] = *step;
+    hf_facts_past *p = arg;
+    if (p->n == HF_FACTS_MINUTES)
+        return;
+    p->minutes[p->n++] = (hf_facts_minute){.begin_ms = step->begin_ms,
+                                           .seen_ms = step->seen ? step->seen_ms : 0,
+                                           .ready = step->ready,
+                                           .ever_done = step->ever_done,
+                                           .ever_failed = step->ever_failed,
+                                           .crashed = step->crashed,
+                                           .lost = step->lost};
+}
+
+hf_err hf_gather_past(hf_admin *admin, const hf_queue_stats *now, hf_facts_past *out,
+                      char detail[HF_DETAIL_SIZE])
+{
+    hf_history_span span = {HF_HISTORY_SPAN_INIT};
+    /* "*": the sums of all other types are not needed. */
+    const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .since_ms = WINDOW_MS,
+                                  .type = "*", .on_step = on_step, .arg = out};
+    *out = (hf_facts_past){.read_ms = now->now_ms};
+    hf_err err = hf_admin_history(admin, now->queue, &opts, &span, detail);
+    out->first_done = span.ever_done;
+    out->first_failed = span.ever_failed;
+    return err;
 }
 
 /* Since the last sample that is old enough; without one, since the history began. */
-static void count_attempts(const past *p, hf_facts_past *out)
+static void count_attempts(const hf_queue_stats *now, hf_facts_past *p)
 {
-    const hf_history_step *now = &p->seen[p->n - 1];
-    int64_t done = p->span.ever_done, failed = p->span.ever_failed;
-    int64_t since_ms = now->seen_ms - ATTEMPTS_MS;
-    for (size_t i = p->n - 1; i > 0; i--) {
-        const hf_history_step *step = &p->seen[i - 1];
-        if (step->seen_ms > now->seen_ms - ATTEMPTS_MS)
+    int64_t done = p->first_done, failed = p->first_failed;
+    int64_t since_ms = now->now_ms - ATTEMPTS_MS;
+    for (size_t i = 0; i < p->n; i++) {
+        const hf_facts_minute *m = &p->minutes[i];
+        if (m->seen_ms == 0 || m->seen_ms > now->now_ms - ATTEMPTS_MS)
             continue;
-        done = step->ever_done;
-        failed = step->ever_failed;
-        since_ms = step->seen_ms;
-        break;
+        done = m->ever_done;
+        failed = m->ever_failed;
+        since_ms = m->seen_ms;
     }
-    done = now->ever_done > done ? now->ever_done - done : 0;
-    out->failed = now->ever_failed > failed ? now->ever_failed - failed : 0;
-    out->attempts = done + out->failed;
-    out->done_per_min = done * MINUTE_MS / (now->seen_ms - since_ms);
+    done = now->done > done ? now->done - done : 0;
+    p->failed = now->failed > failed ? now->failed - failed : 0;
+    p->attempts = done + p->failed;
+    p->done_per_min = done * MINUTE_MS / (now->now_ms - since_ms);
 }
 
-/* Each sample had fewer ready jobs than the next one. The last one may be too young to
+/* Each sample had fewer ready jobs than the next one. The present may be too young to
  * have more. */
-static void count_rises(const past *p, hf_facts_past *out)
+static void count_rises(const hf_queue_stats *now, hf_facts_past *p)
 {
-    const hf_history_step *now = &p->seen[p->n - 1], *first = now;
-    for (size_t i = p->n - 1; i > 0; i--) {
-        const hf_history_step *step = &p->seen[i - 1];
-        const bool is_young = first == now && now->seen_ms - step->seen_ms < APART_MS;
-        if (is_young ? step->ready > now->ready : step->ready >= first->ready)
+    int64_t ready = now->ready, first_ms = now->now_ms;
+    for (size_t i = p->n; i > 0; i--) {
+        const hf_facts_minute *m = &p->minutes[i - 1];
+        const bool is_young =
+            first_ms == now->now_ms && now->now_ms - m->seen_ms < APART_MS;
+        if (m->seen_ms == 0 || m->seen_ms > now->now_ms)
+            continue;
+        if (is_young ? m->ready > ready : m->ready >= ready)
             break;
-        first = step;
+        ready = m->ready;
+        first_ms = m->seen_ms;
     }
-    const int64_t took_ms = now->seen_ms - first->seen_ms;
+    const int64_t took_ms = now->now_ms - first_ms;
     if (took_ms <= 0)
         return;
-    out->rises = (took_ms + APART_MS) / MINUTE_MS;
-    out->rise_per_min = ((now->ready - first->ready) * MINUTE_MS + took_ms / 2) / took_ms;
+    p->rises = (took_ms + APART_MS) / MINUTE_MS;
+    p->rise_per_min = ((now->ready - ready) * MINUTE_MS + took_ms / 2) / took_ms;
 }
 
-hf_err hf_gather_past(hf_admin *admin, const char *queue, hf_facts_past *out,
-                      char detail[HF_DETAIL_SIZE])
+void hf_gather_past_judge(const hf_queue_stats *now, hf_facts_past *p)
 {
-    past p = {.span = {HF_HISTORY_SPAN_INIT}};
-    /* "*": the sums of all other types are not needed. */
-    const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .since_ms = WINDOW_MS,
-                                  .type = "*", .on_step = on_step, .arg = &p};
-    hf_err err = hf_admin_history(admin, queue, &opts, &p.span, detail);
-    if (err != HF_OK || p.n == 0)
-        return err;
-    *out = (hf_facts_past){.known = true, .crashed = p.crashed, .lost = p.lost};
-    count_attempts(&p, out);
-    count_rises(&p, out);
-    return HF_OK;
+    p->known = true;
+    p->crashed = p->lost = p->rises = p->rise_per_min = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->minutes[i].begin_ms <= now->now_ms - WINDOW_MS - MINUTE_MS)
+            continue;
+        p->crashed += p->minutes[i].crashed;
+        p->lost += p->minutes[i].lost;
+    }
+    count_attempts(now, p);
+    count_rises(now, p);
 }
