@@ -299,7 +299,7 @@ hf_err hf_api_other_locks(hf_query *ask, hf_reader *r)
     if (r->locks == NULL)
         return hf_ask_refuse(ask, 503, "locks", "locks cannot be read here");
     json_t *items = json_array();
-    hf_err err = hf_lock_list_for(r->locks, LOCKS_MS, on_name, &list, r->detail);
+    hf_err err = hf_lock_list_for(r->locks, NULL, LOCKS_MS, on_name, &list, r->detail);
     if (err == HF_TIMEOUT)
         err = HF_OK; /* those that were found in this time */
     qsort(list.at, list.n, sizeof list.at[0], by_text);

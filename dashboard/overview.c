@@ -18,7 +18,7 @@ enum {
     PASTS = 5,        /* and their histories */
     DEATHS = 2500,    /* that are looked at in a read */
     LOCKS_EACH = 10,  /* looking for locks goes through the keys of Redis */
-    LOCKS_MS = 200,
+    LOCKS_MS = 10,   /* in pieces: a viewer waits for the read */
     QUEUES = 50 /* that the overview shows */
 };
 
@@ -103,19 +103,6 @@ static void read_workers(hf_overview *o, hf_reader *r)
         r->detail[0] = '\0'; /* then there are none to show */
 }
 
-/* Locks are not looked for each time: those of the last time stay. */
-static void keep_locks(const hf_overview *o, hf_facts *facts)
-{
-    size_t n = o->facts.n_locks;
-    if (n == 0 || facts->locks != NULL)
-        return;
-    facts->locks = malloc(n * sizeof *facts->locks);
-    if (facts->locks == NULL)
-        return;
-    memcpy(facts->locks, o->facts.locks, n * sizeof *facts->locks);
-    facts->n_locks = n;
-}
-
 static bool is_answered(const hf_facts *f)
 {
     return f->n_redis > 0 && (f->redis[0].err == HF_OK || f->n_queues > 0);
@@ -123,10 +110,7 @@ static bool is_answered(const hf_facts *f)
 
 static void take(hf_overview *o, hf_reader *r, hf_facts *facts, uint64_t began_ns)
 {
-    const bool looked = o->round % LOCKS_EACH == 0;
     o->round++;
-    if (!looked)
-        keep_locks(o, facts);
     hf_facts_done(&o->facts);
     o->facts = *facts;
     o->read_ns = began_ns;
@@ -147,8 +131,8 @@ static hf_err gather(hf_overview *o, hf_reader *r)
         const hf_gather_opts opts = {.admin = r->admin,
                                      .before = &o->facts,
                                      .deaths = DEATHS,
-                                     .locks =
-                                         o->round % LOCKS_EACH == 0 ? r->locks : NULL,
+                                     .locks = r->locks,
+                                     .locks_kept = o->round % LOCKS_EACH != 0,
                                      .locks_ms = LOCKS_MS};
         err = hf_facts_gather(&opts, &facts);
     } else if (err != HF_NOMEM) {

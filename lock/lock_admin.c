@@ -179,8 +179,9 @@ void hf_lock_look_done(hf_lock_look *look)
 
 typedef struct listing {
     const char *pattern;
-    size_t skip; /* bytes of a key before the tag */
-    char cursor[24];
+    size_t skip;     /* bytes of a key before the tag */
+    unsigned node;   /* the one at hand, */
+    char cursor[24]; /* and how far its keys were looked at; "": not at all */
     bool (*each)(const char *name, void *arg);
     void *arg;
     uint64_t until_ns; /* boot time */
@@ -236,7 +237,8 @@ static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
 static hf_err list_at(hf_lock_client *locks, hf_server *redis, listing *l, char *detail)
 {
     hf_err err;
-    (void)snprintf(l->cursor, sizeof l->cursor, "0");
+    if (l->cursor[0] == '\0')
+        (void)snprintf(l->cursor, sizeof l->cursor, "0");
     do {
         if (hf_boot_ns() >= l->until_ns)
             return hf_say(detail, HF_TIMEOUT, "not all keys were looked at in this time");
@@ -248,6 +250,8 @@ static hf_err list_at(hf_lock_client *locks, hf_server *redis, listing *l, char 
                            .calls_back = true};
         err = hf_ask_wait(&ask, locks, detail);
     } while (err == HF_OK && !l->stopped && strcmp(l->cursor, "0") != 0);
+    if (strcmp(l->cursor, "0") == 0)
+        l->cursor[0] = '\0';
     return err;
 }
 
@@ -287,7 +291,25 @@ static hf_err find_servers(hf_lock_client *locks, hf_server ***out, size_t *n,
     return err;
 }
 
-static hf_err list_until(hf_lock_client *locks, uint64_t until_ns,
+/* "NODE/CURSOR" */
+static void read_place(listing *l, const char *where)
+{
+    char *cursor;
+    const unsigned long node = strtoul(where, &cursor, 10);
+    if (node >= HF_NODES_MAX || *cursor != '/')
+        return;
+    l->node = (unsigned)node;
+    (void)snprintf(l->cursor, sizeof l->cursor, "%s", cursor + 1);
+}
+
+static void put_place(const listing *l, hf_err err, char where[HF_LOCK_PLACE_SIZE])
+{
+    where[0] = '\0';
+    if (err == HF_TIMEOUT)
+        (void)snprintf(where, HF_LOCK_PLACE_SIZE, "%u/%s", l->node, l->cursor);
+}
+
+static hf_err list_until(hf_lock_client *locks, char *where, uint64_t until_ns,
                          bool (*each)(const char *name, void *arg), void *arg,
                          char *detail)
 {
@@ -297,27 +319,31 @@ static hf_err list_until(hf_lock_client *locks, uint64_t until_ns,
     l.skip = (size_t)len - strlen("{*}:*");
     hf_server **servers = NULL;
     size_t n = 0;
+    if (where != NULL)
+        read_place(&l, where);
     hf_err err = find_servers(locks, &servers, &n, detail);
-    for (size_t i = 0; i < n; i++) {
-        if (err == HF_OK && !l.stopped)
-            err = list_at(locks, servers[i], &l, detail);
+    for (; l.node < n && err == HF_OK && !l.stopped; l.node += err == HF_OK)
+        err = list_at(locks, servers[l.node], &l, detail);
+    for (size_t i = 0; i < n; i++)
         hf_server_close(servers[i]);
-    }
     free(servers);
+    if (where != NULL)
+        put_place(&l, err, where);
     return err;
 }
 
 hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *arg),
                     void *arg, char detail[HF_DETAIL_SIZE])
 {
-    return list_until(locks, UINT64_MAX, each, arg, detail);
+    return list_until(locks, NULL, UINT64_MAX, each, arg, detail);
 }
 
-hf_err hf_lock_list_for(hf_lock_client *locks, uint32_t within_ms,
-                        bool (*each)(const char *name, void *arg), void *arg,
-                        char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_list_for(hf_lock_client *locks, char where[HF_LOCK_PLACE_SIZE],
+                        uint32_t within_ms, bool (*each)(const char *name, void *arg),
+                        void *arg, char detail[HF_DETAIL_SIZE])
 {
-    return list_until(locks, hf_boot_ns() + within_ms * HF_MS_NS, each, arg, detail);
+    return list_until(locks, where, hf_boot_ns() + within_ms * HF_MS_NS, each, arg,
+                      detail);
 }
 
 /* ---- taking away, asking back ---- */

@@ -122,6 +122,7 @@ typedef struct hf_facts {
     hf_facts_schedule *schedules;
     hf_facts_lock *locks;
     size_t n_redis, n_workers, n_queues, n_schedules, n_locks;
+    char locks_place[HF_LOCK_PLACE_SIZE]; /* of a search for locks that goes on, or "" */
     size_t next_deaths; /* the first queue whose deaths there was no room to read */
 } hf_facts;
 

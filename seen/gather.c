@@ -615,7 +615,7 @@ hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
     for (size_t i = 0; i < HF_COUNT(of_queues); i++)
         for_each_queue(&g, of_queues[i]);
     if (!g.stop && !g.no_memory && opts->locks != NULL)
-        g.no_memory = !hf_gather_locks(opts->locks, opts->locks_ms, facts);
+        g.no_memory = !hf_gather_locks(opts, facts);
     return g.no_memory ? HF_NOMEM : HF_OK;
 }
 

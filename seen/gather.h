@@ -8,6 +8,8 @@ typedef struct hf_gather_opts {
     hf_admin *admin;
     hf_lock_client *locks; /* with a thread of its own; NULL: locks are not looked at */
     uint32_t locks_ms;     /* look for locks no longer than this */
+    bool locks_kept;       /* with `before`: of locks that it has nothing is asked, and no
+                              new search begins; one that is not at its end goes on */
     /* Facts of an earlier time, of the same Redis: of a queue whose counters have not
      * changed since, deaths and history are not read again. NULL: there are none. */
     const hf_facts *before;

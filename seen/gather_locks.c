@@ -5,18 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
+
 enum { LOCKS = 1000, ENTRIES = 1000 };
 
 typedef struct names {
     size_t n;
-    char at[LOCKS][HF_LOCK_NAME_MAX + 1];
+    char at[2 * LOCKS][HF_LOCK_NAME_MAX + 1]; /* some of them twice */
 } names;
 
 static bool on_name(const char *name, void *arg)
 {
     names *list = arg;
     (void)snprintf(list->at[list->n++], sizeof list->at[0], "%s", name);
-    return list->n < LOCKS;
+    return list->n < HF_COUNT(list->at);
 }
 
 static int by_text(const void *a, const void *b)
@@ -62,7 +64,39 @@ static void look_at(hf_lock_client *locks, const char *name, hf_facts *facts)
     hf_lock_look_done(&look);
 }
 
-bool hf_gather_locks(hf_lock_client *locks, uint32_t within_ms, hf_facts *facts)
+static int by_name(const void *name, const void *lock)
+{
+    return strcmp(name, ((const hf_facts_lock *)lock)->name);
+}
+
+/* NULL: it has to be asked for. */
+static const hf_facts_lock *kept_of(const hf_gather_opts *opts, const char *name)
+{
+    const hf_facts *before = opts->before;
+    return before == NULL || !opts->locks_kept || before->n_locks == 0
+               ? NULL
+               : bsearch(name, before->locks, before->n_locks, sizeof *before->locks,
+                         by_name);
+}
+
+static void find_names(const hf_gather_opts *opts, hf_facts *facts, names *list)
+{
+    const hf_facts *before = opts->before;
+    hf_err err = HF_OK;
+    for (size_t i = 0; before != NULL && i < before->n_locks; i++)
+        (void)on_name(before->locks[i].name, list);
+    if (before != NULL)
+        memcpy(facts->locks_place, before->locks_place, sizeof facts->locks_place);
+    if (before == NULL || !opts->locks_kept || facts->locks_place[0] != '\0')
+        err = hf_lock_list_for(opts->locks, facts->locks_place, opts->locks_ms, on_name,
+                               list, NULL);
+    if (err != HF_OK && err != HF_TIMEOUT)
+        list->n = 0;
+    if (list->n > 0)
+        qsort(list->at, list->n, sizeof list->at[0], by_text);
+}
+
+bool hf_gather_locks(const hf_gather_opts *opts, hf_facts *facts)
 {
     names *list = calloc(1, sizeof *list);
     facts->locks = calloc(LOCKS, sizeof *facts->locks);
@@ -70,14 +104,16 @@ bool hf_gather_locks(hf_lock_client *locks, uint32_t within_ms, hf_facts *facts)
         free(list);
         return false;
     }
-    hf_err err = hf_lock_list_for(locks, within_ms, on_name, list, NULL);
-    if (err != HF_OK && err != HF_TIMEOUT)
-        list->n = 0;
-    if (list->n > 0)
-        qsort(list->at, list->n, sizeof list->at[0], by_text);
-    for (size_t i = 0; i < list->n; i++)
-        if (i == 0 || strcmp(list->at[i - 1], list->at[i]) != 0)
-            look_at(locks, list->at[i], facts);
+    find_names(opts, facts, list);
+    for (size_t i = 0; i < list->n && facts->n_locks < LOCKS; i++) {
+        const hf_facts_lock *kept = kept_of(opts, list->at[i]);
+        if (i > 0 && strcmp(list->at[i - 1], list->at[i]) == 0)
+            continue;
+        if (kept != NULL)
+            facts->locks[facts->n_locks++] = *kept;
+        else
+            look_at(opts->locks, list->at[i], facts);
+    }
     free(list);
     return true;
 }

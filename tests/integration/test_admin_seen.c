@@ -275,11 +275,33 @@ static void locks_are_looked_for_as_long_as_was_said(void **state)
     (void)state;
     size_t n = 0;
     hf_lock *held = hf_lock_must(&locks, locks.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    assert_int_equal(hf_lock_list_for(locks.a, 0, count_name, &n, locks.detail),
+    assert_int_equal(hf_lock_list_for(locks.a, NULL, 0, count_name, &n, locks.detail),
                      HF_TIMEOUT);
     assert_int_equal(n, 0);
     assert_string_equal(locks.detail, "not all keys were looked at in this time");
-    assert_int_equal(hf_lock_list_for(locks.a, 20000, count_name, &n, NULL), HF_OK);
+    assert_int_equal(hf_lock_list_for(locks.a, NULL, 20000, count_name, &n, NULL), HF_OK);
+    assert_int_equal(n, 1);
+    hf_lock_released(held);
+}
+
+/* No piece can be as short as a slice, so the place behind the first one is made up. */
+static void a_search_for_locks_goes_on_where_it_ended(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    char place[HF_LOCK_PLACE_SIZE] = "";
+    hf_lock *held = hf_lock_must(&locks, locks.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    assert_int_equal(hf_lock_list_for(locks.a, place, 0, count_name, &n, NULL),
+                     HF_TIMEOUT);
+    assert_string_equal(place, "0/0");
+    assert_int_equal(hf_lock_list_for(locks.a, place, 20000, count_name, &n, NULL),
+                     HF_OK);
+    assert_string_equal(place, "");
+    assert_int_equal(n, 1);
+    (void)snprintf(place, sizeof place, "1/0"); /* there is one node, 0 */
+    assert_int_equal(hf_lock_list_for(locks.a, place, 20000, count_name, &n, NULL),
+                     HF_OK);
+    assert_string_equal(place, "");
     assert_int_equal(n, 1);
     hf_lock_released(held);
 }
@@ -297,6 +319,7 @@ int main(void)
         HF_ADMIN_TEST(ticks_that_made_no_job_are_counted_since_the_last_that_did, &q),
         HF_LOCK_TEST(a_lock_tells_since_when_it_is_held_and_waited_for, &locks),
         HF_LOCK_TEST(locks_are_looked_for_as_long_as_was_said, &locks),
+        HF_LOCK_TEST(a_search_for_locks_goes_on_where_it_ended, &locks),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hf_lock_fixture_down(&locks);
