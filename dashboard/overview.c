@@ -18,8 +18,8 @@ enum {
     PASTS = 5,        /* and their histories */
     DEATHS = 2500,    /* that are looked at in a read */
     LOCKS_EACH = 10,  /* looking for locks goes through the keys of Redis */
-    LOCKS_MS = 10,   /* in pieces: a viewer waits for the read */
-    QUEUES = 50 /* that the overview shows */
+    LOCKS_MS = 10,    /* in pieces: a viewer waits for the read */
+    QUEUES = 50       /* that the overview shows */
 };
 
 struct hf_overview {

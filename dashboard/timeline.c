@@ -6,11 +6,14 @@
 #include "base/clock.h"
 #include "cli/admin/runs.h"
 #include "cli/out.h"
+#include "dashboard/overview.h"
 #include "dashboard/short_runs.h"
+#include "seen/gather.h"
 
 enum {
     OLD_MS = 900,    /* a viewer asks each second */
     PER_SECOND = 50, /* queues that are looked at: two requests for each */
+    RESTS_MS = 30000,
     HOUR_MS = 3600000,
     SINCE_MS = 120000,
     RUNS = 2000, /* in an answer */
@@ -22,6 +25,7 @@ struct hf_timeline {
     hf_running *running;          /* owned */
     hf_short_runs *shorts;        /* owned */
     uint64_t looked_ns, tried_ns; /* 0: never */
+    const hf_facts *facts;        /* borrowed, while it looks */
 };
 
 void hf_timeline_free(hf_timeline *t)
@@ -68,9 +72,19 @@ static void on_shorts(const char *queue, const hf_runs_entry *entry, void *arg)
     hf_short_runs_add(t->shorts, entry, hf_running_looks(t->running));
 }
 
+/* Its last run was told by now, or is given up. A new one is seen in the figures. */
+static bool rests(const char *queue, void *arg)
+{
+    const hf_timeline *t = arg;
+    const hf_facts_queue *q = hf_facts_find(t->facts, queue);
+    return q != NULL && q->stats.now_ms - q->ran_ms > RESTS_MS;
+}
+
 static hf_err look(hf_timeline *t, hf_reader *r)
 {
-    const hf_running_calls calls = {.shorts = on_shorts, .arg = t};
+    const hf_running_calls calls = {
+        .shorts = on_shorts, .rests = rests, .now_ms = hf_reader_now_ms(r), .arg = t};
+    t->facts = hf_overview_facts(r->overview);
     hf_err err = hf_running_look(t->running, r->admin, &calls, r->detail);
     t->tried_ns = hf_boot_ns();
     if (err == HF_OK)
@@ -92,6 +106,9 @@ static hf_err read_if_old(hf_query *ask, hf_reader *r)
     if (err == HF_OK && r->timeline == NULL)
         err = make(r);
     if (err != HF_OK || !is_old(r->timeline))
+        return err;
+    err = hf_overview_read(r);
+    if (err != HF_OK)
         return err;
     err = look(r->timeline, r);
     if (err != HF_AUTH)

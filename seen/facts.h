@@ -81,7 +81,8 @@ typedef struct hf_facts_past {
 
 typedef struct hf_facts_queue {
     hf_queue_stats stats;
-    int64_t moved_ms;        /* when its counters were seen to change last */
+    int64_t moved_ms;        /* when its counters were seen to change last, */
+    int64_t ran_ms;          /* and when a job of it was seen to run or to have run */
     size_t serving;          /* workers that take its jobs: neither quiet nor stopping */
     size_t alive;            /* workers that have it, in any state but silent */
     hf_facts_why *oldest;    /* owned: its oldest ready job; NULL: not read */

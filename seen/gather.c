@@ -167,8 +167,8 @@ static int by_queue(const void *name, const void *queue)
     return strcmp(name, ((const hf_facts_queue *)queue)->stats.queue);
 }
 
-/* The names of queues are sorted. NULL: it is not known. */
-static hf_facts_queue *find_queue(const hf_facts *f, const char *name)
+/* The names of queues are sorted. */
+hf_facts_queue *hf_facts_find(const hf_facts *f, const char *name)
 {
     return f == NULL || f->n_queues == 0
                ? NULL
@@ -186,12 +186,23 @@ static bool has_moved(const hf_queue_stats *a, const hf_queue_stats *b)
            a->claimed_ms != b->claimed_ms;
 }
 
-/* At the first look its last claim tells when it moved, unless a job runs. */
-static int64_t moved_ms(const hf_facts_queue *before, const hf_queue_stats *now)
+/* Whether a job runs, or was claimed or ended a run between the two. */
+static bool has_run(const hf_queue_stats *a, const hf_queue_stats *b)
 {
+    return b->running > 0 || a->done != b->done || a->failed != b->failed ||
+           a->lost != b->lost || a->crashed != b->crashed ||
+           a->claimed_ms != b->claimed_ms;
+}
+
+/* At the first look its last claim tells when it moved, unless a job runs. */
+static void date(hf_facts_queue *q, const hf_facts_queue *before)
+{
+    const hf_queue_stats *now = &q->stats;
+    q->ran_ms = q->moved_ms = now->running > 0 ? now->now_ms : now->claimed_ms;
     if (before == NULL)
-        return now->running > 0 ? now->now_ms : now->claimed_ms;
-    return has_moved(&before->stats, now) ? now->now_ms : before->moved_ms;
+        return;
+    q->moved_ms = has_moved(&before->stats, now) ? now->now_ms : before->moved_ms;
+    q->ran_ms = has_run(&before->stats, now) ? now->now_ms : before->ran_ms;
 }
 
 static void read_stats(gatherer *g)
@@ -205,7 +216,7 @@ static void read_stats(gatherer *g)
         return;
     }
     g->queue->stats = stats;
-    g->queue->moved_ms = moved_ms(g->before, &stats);
+    date(g->queue, g->before);
     if (stats.now_ms > g->facts->now_ms)
         g->facts->now_ms = stats.now_ms;
 }
@@ -217,7 +228,7 @@ static void note_queues(const gatherer *g, const hf_worker_info *info)
     const hf_facts *f = g->facts;
     const bool serves = info->state[0] == '\0' || strcmp(info->state, "serving") == 0;
     for (size_t i = 0; i < info->n_queues; i++) {
-        hf_facts_queue *q = find_queue(f, info->queues[i]);
+        hf_facts_queue *q = hf_facts_find(f, info->queues[i]);
         if (q == NULL)
             continue;
         q->alive += !info->silent;
@@ -574,7 +585,7 @@ static void for_queues_from(gatherer *g, size_t first, void (*read)(gatherer *g)
     const size_t n = g->facts->n_queues;
     for (size_t i = 0; i < n && !g->stop && !g->no_memory; i++) {
         g->queue = &g->facts->queues[(first + i) % n];
-        g->before = find_queue(g->opts->before, g->queue->stats.queue);
+        g->before = hf_facts_find(g->opts->before, g->queue->stats.queue);
         if (g->queue->findings == 0) /* else its keys cannot be read */
             read(g);
     }

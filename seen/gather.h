@@ -32,6 +32,9 @@ HF_MUSTCHECK hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
 HF_MUSTCHECK hf_err hf_facts_away(hf_facts *facts, hf_err err, const char *detail,
                                   int64_t since_ms);
 
+/* NULL: it is not among them. */
+hf_facts_queue *hf_facts_find(const hf_facts *facts, const char *queue);
+
 void hf_facts_done(hf_facts *facts);
 
 #endif

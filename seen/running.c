@@ -30,10 +30,10 @@ typedef struct queue_place {
 } queue_place;
 
 struct hf_running {
-    char only[HF_ID_SIZE]; /* "": all queues */
-    queue_place *queues;   /* owned */
-    size_t n_queues;
-    hf_seen_run *runs; /* owned */
+    char only[HF_ID_SIZE];     /* "": all queues */
+    queue_place *queues;       /* owned */
+    size_t n_queues, n_looked; /* looked at last */
+    hf_seen_run *runs;         /* owned */
     size_t n_runs, cap_runs;
     hf_seen_worker *workers; /* owned */
     size_t n_workers, cap_workers;
@@ -424,11 +424,16 @@ hf_err hf_running_look(hf_running *r, hf_admin *admin, const hf_running_calls *c
     r->failed = false;
     r->looks++;
     forget_unwatched(r);
+    r->n_looked = 0;
+    r->now_ms = calls->now_ms > r->now_ms ? calls->now_ms : r->now_ms;
     hf_err err = watch(r, admin, detail);
     if (err == HF_OK)
         err = find_queues(r, admin, detail);
     for (size_t i = 0; err == HF_OK && i < r->n_queues; i++) {
         r->at = &r->queues[i];
+        if (calls->rests != NULL && calls->rests(r->at->name, calls->arg))
+            continue;
+        r->n_looked++;
         err = look_at(r, admin, detail);
     }
     if (err == HF_OK)
@@ -456,7 +461,7 @@ uint64_t hf_running_looks(const hf_running *r)
 
 size_t hf_running_queues(const hf_running *r)
 {
-    return r->n_queues;
+    return r->n_looked;
 }
 
 size_t hf_running_count(const hf_running *r)

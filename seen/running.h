@@ -55,6 +55,9 @@ typedef struct hf_running_calls {
                 void *arg); /* told for the first time; or ended */
     void (*shorts)(const char *queue, const hf_runs_entry *entry, void *arg);
     void (*silent)(const hf_seen_worker *worker, void *arg); /* since this look */
+    /* Nothing has run in this queue for half a minute: it is not looked at. */
+    bool (*rests)(const char *queue, void *arg);
+    int64_t now_ms; /* by Redis's clock, where it is known: all queues may rest */
     void *arg;
 } hf_running_calls;
 

@@ -397,9 +397,9 @@ HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_lock_client *locks,
                                         bool (*each)(const char *name, void *arg),
                                         void *arg, char detail[HF_DETAIL_SIZE]);
 
-/* The same for at most within_ms. HF_TIMEOUT: not all keys were looked at by then; `place`
- * is where the next call goes on. "": from the beginning; also what it is when all keys
- * were looked at. NULL: from the beginning each time. */
+/* The same for at most within_ms. HF_TIMEOUT: not all keys were looked at by then;
+ * `place` is where the next call goes on. "": from the beginning; also what it is when
+ * all keys were looked at. NULL: from the beginning each time. */
 enum { HF_LOCK_PLACE_SIZE = 32 };
 HF_API HF_MUSTCHECK hf_err hf_lock_list_for(hf_lock_client *locks,
                                             char place[HF_LOCK_PLACE_SIZE],

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "seen/gather_past.h"
+#include "seen/running.h"
 #include "tests/support/redis_fixture.h"
 
 static hf_fixture redis;
@@ -112,6 +113,48 @@ static void the_past_of_a_queue_that_stands_still_is_judged_by_its_age(void **st
     assert_int_equal(facts.queues[0].past.crashed, 0);
 }
 
+static void a_queue_rests_until_a_job_has_run(void **state)
+{
+    (void)state;
+    bury("q", 1, 1, "e");
+    gather(100);
+    assert_int_equal(facts.queues[0].ran_ms, 0);
+    (void)hf_fixture_command(&redis, "HINCRBY hf:{q}:meta enqueued 1");
+    gather(100);
+    assert_int_equal(facts.queues[0].ran_ms, 0);
+    assert_int_equal(facts.queues[0].moved_ms, facts.queues[0].stats.now_ms);
+    (void)hf_fixture_command(&redis, "HINCRBY hf:{q}:meta done 1");
+    gather(100);
+    const int64_t ran_ms = facts.queues[0].ran_ms;
+    assert_int_equal(ran_ms, facts.queues[0].stats.now_ms);
+    gather(100);
+    assert_int_equal(facts.queues[0].ran_ms, ran_ms);
+}
+
+static bool rests(const char *queue, void *arg)
+{
+    (void)queue;
+    return *(const bool *)arg;
+}
+
+static void a_queue_that_rests_is_not_looked_at(void **state)
+{
+    (void)state;
+    bool does = true;
+    const hf_running_calls calls = {.rests = rests, .now_ms = 5, .arg = &does};
+    hf_running *running = hf_running_new(NULL);
+    bury("q", 1, 1, "e");
+    assert_int_equal(hf_running_look(running, admin, &calls, NULL), HF_OK);
+    assert_int_equal(hf_running_queues(running), 0);
+    assert_int_equal(hf_running_now_ms(running), 5);
+    assert_int_equal(hf_fixture_calls(&redis, "xrange"), 0);
+    does = false;
+    assert_int_equal(hf_running_look(running, admin, &calls, NULL), HF_OK);
+    assert_int_equal(hf_running_queues(running), 1);
+    assert_int_equal(hf_fixture_calls(&redis, "xrange"), 1);
+    hf_running_free(running);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +165,10 @@ int main(void)
         cmocka_unit_test_prestate_setup_teardown(
             the_past_of_a_queue_that_stands_still_is_judged_by_its_age, set_up, tear_down,
             &redis),
+        cmocka_unit_test_prestate_setup_teardown(a_queue_rests_until_a_job_has_run,
+                                                 set_up, tear_down, &redis),
+        cmocka_unit_test_prestate_setup_teardown(a_queue_that_rests_is_not_looked_at,
+                                                 set_up, tear_down, &redis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
