@@ -336,18 +336,21 @@ static void tell(const reading *r)
 /* What is asked for, on the clock of the queue's Redis. */
 static hf_err begin(hf_admin *admin, const hf_queue *queue, reading *r)
 {
-    hf_admin_time time;
+    hf_admin_time time = {.now_ms = r->opts.now_ms};
     hf_history_opts *o = &r->opts;
     o->since_ms = o->since_ms == 0 ? AN_HOUR_MS : o->since_ms;
     if (o->since_ms < 0 || o->since_ms > HF_HISTORY_MAX_MS)
         return hf_admin_fail(admin, HF_INVALID, "expected at most 48 hours of history");
     if (o->type != NULL && !is_type(o->type, strlen(o->type)))
         return hf_admin_fail(admin, HF_INVALID, "expected a type of jobs");
-    hf_err err = hf_admin_clock(admin, queue, hf_admin_until(admin), &time);
+    hf_err err = o->now_ms > 0
+                     ? HF_OK
+                     : hf_admin_clock(admin, queue, hf_admin_until(admin), &time);
     if (err != HF_OK)
         return err;
     r->span.now_ms = time.now_ms;
-    r->span.length_ms = o->since_ms > BY_MINUTE_MS ? TEN * MINUTE_MS : MINUTE_MS;
+    const bool by_ten = o->by_ten || o->since_ms > BY_MINUTE_MS;
+    r->span.length_ms = by_ten ? TEN * MINUTE_MS : MINUTE_MS;
     r->first = (time.now_ms - o->since_ms) / r->span.length_ms;
     r->n = (size_t)(time.now_ms / r->span.length_ms - r->first + 1);
     r->span.from_ms = r->first * r->span.length_ms;

@@ -5,7 +5,11 @@
 #include "cli/admin/stats.h"
 #include "dashboard/api.h"
 
-enum { HOUR_MS = 3600000, COLUMNS = 320 /* more than a history has steps */ };
+enum {
+    HOUR_MS = 3600000,
+    COLUMNS = 320, /* more than a history has steps */
+    BY_MINUTE = 50 /* queues that are read by the minute; more are read by ten minutes */
+};
 
 typedef struct column {
     int64_t begin_ms;
@@ -65,15 +69,17 @@ static json_t *column_objects(const teller *t)
 }
 
 static hf_err read_queues(teller *t, hf_reader *r, const char *only,
-                          const hf_history_opts *opts, hf_history_span *span)
+                          hf_history_opts *opts, hf_history_span *span)
 {
     char **names = NULL;
     size_t n = 0;
     hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
+    opts->by_ten = only == NULL && n > BY_MINUTE;
     for (size_t i = 0; i < n && err == HF_OK; i++) {
         t->queue = names[i];
         if (only == NULL || strcmp(only, names[i]) == 0)
             err = hf_admin_history(r->admin, names[i], opts, span, r->detail);
+        opts->now_ms = span->now_ms;
     }
     free(names);
     return err;
@@ -90,7 +96,7 @@ hf_err hf_api_stats(hf_query *ask, hf_reader *r)
     if (!hf_target_duration(&ask->target, "since", HOUR_MS, &since_ms))
         return hf_ask_refuse(ask, 400, "invalid", "since: expected a duration as 1h");
     teller t = {.items = json_array(), .columns = calloc(COLUMNS, sizeof *t.columns)};
-    const hf_history_opts opts = {
+    hf_history_opts opts = {
         HF_HISTORY_OPTS_INIT, .since_ms = since_ms, .type = hf_ask_param(ask, "type"),
         .on_type = on_type,   .on_step = on_step,   .arg = &t};
     hf_err err = t.columns == NULL ? HF_NOMEM : read_queues(&t, r, only, &opts, &span);

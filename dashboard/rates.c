@@ -170,7 +170,7 @@ void hf_rates_read_past(hf_rates *r, hf_admin *admin, const char *queue)
     past_reader p = {.q = q, .hour.hour = q->round == r->round ? NULL : &r->next};
     const hf_history_opts opts = {HF_HISTORY_OPTS_INIT,
                                   .since_ms = (int64_t)(MINUTES - 1) * MINUTE_MS,
-                                  .on_step = on_step, .arg = &p};
+                                  .on_step = on_step, .arg = &p, .now_ms = q->last.ms};
     q->past_ns = now;
     if (hf_admin_history(admin, queue, &opts, NULL, NULL) != HF_OK)
         return;

@@ -32,7 +32,8 @@ hf_err hf_gather_past(hf_admin *admin, const hf_queue_stats *now, hf_facts_past 
     hf_history_span span = {HF_HISTORY_SPAN_INIT};
     /* "*": the sums of all other types are not needed. */
     const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .since_ms = WINDOW_MS,
-                                  .type = "*", .on_step = on_step, .arg = out};
+                                  .type = "*",          .on_step = on_step,
+                                  .arg = out,           .now_ms = now->now_ms};
     *out = (hf_facts_past){.read_ms = now->now_ms};
     hf_err err = hf_admin_history(admin, now->queue, &opts, &span, detail);
     out->first_done = span.ever_done;

@@ -654,6 +654,9 @@ typedef struct hf_history_opts {
     hf_history_type_cb on_type; /* each type, sorted by name, "*" last; may be NULL */
     hf_history_step_cb on_step; /* each step, the oldest first; may be NULL */
     void *arg;
+    int64_t now_ms; /* Redis's clock, as it was read just now; 0: it is asked, which costs
+                       a request */
+    bool by_ten;    /* steps of ten minutes, also of a shorter time */
 } hf_history_opts;
 #define HF_HISTORY_OPTS_INIT HF_STRUCT_INIT(hf_history_opts)
 
@@ -661,7 +664,8 @@ typedef struct hf_history_span {
     size_t size;     /* HF_HISTORY_SPAN_INIT */
     int64_t from_ms; /* the first step began; the last one is that of now */
     int64_t now_ms;
-    int64_t length_ms; /* of a step: a minute, or ten if since_ms is above 3 hours */
+    int64_t length_ms; /* of a step: a minute, or ten, by_ten or if since_ms is above 3
+                          hours */
     int64_t ever_done, ever_failed; /* the counters when it began, as far as the history
                                        tells: without one, as they are now */
 } hf_history_span;
