@@ -303,6 +303,66 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns,
     return w.err;
 }
 
+/* ---- asking ahead ---- */
+
+typedef struct ahead {
+    hf_admin *admin;
+    hf_ask *ask;
+    hf_node *node;
+    hf_node_backoff backoff;
+    size_t *left; /* answers that are missing yet */
+    hf_run_waiter *run;
+} ahead;
+
+static void on_ahead(const hf_answer *answer, void *arg)
+{
+    ahead *a = arg;
+    a->ask->err = answer->err == HF_OK ? read_answer(a->ask, answer) : answer->err;
+    (void)hf_node_answered(a->node, &a->backoff, answer);
+    if (--*a->left == 0)
+        hf_run_loop_done(&a->admin->run, a->run);
+}
+
+static hf_err send_ahead(ahead *a, uint64_t until_ns)
+{
+    char registry[HF_KEY_SIZE];
+    const hf_bytes key = key_of(a->admin, a->ask, registry);
+    const hf_call call = {.script = a->ask->script,
+                          .keys = &key,
+                          .n_keys = 1,
+                          .args = a->ask->args.at,
+                          .n_args = a->ask->args.n,
+                          .timeout_ms = REQUEST_MS,
+                          .cb = on_ahead,
+                          .arg = a};
+    hf_err err = wait_ready(a->admin, hf_slot(key.ptr, key.len), until_ns, &a->node);
+    return err == HF_OK ? hf_request_send(a->node->client, &call) : err;
+}
+
+/* After the first that cannot be sent no other is: a node that is away is waited for
+ * once. */
+void hf_admin_ask_ahead(hf_admin *admin, hf_ask *asks, size_t n)
+{
+    ahead all[HF_ADMIN_AHEAD];
+    hf_run_waiter run = {.submits = true};
+    hf_err err = HF_OK;
+    size_t left = 1; /* none is the last before all were sent */
+    const uint64_t until_ns = hf_admin_until(admin);
+    HF_ASSERT(n <= HF_ADMIN_AHEAD);
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (ahead){.admin = admin, .ask = &asks[i], .left = &left, .run = &run};
+        err = err == HF_OK ? send_ahead(&all[i], until_ns) : err;
+        asks[i].err = err;
+        left += err == HF_OK;
+    }
+    if (--left > 0)
+        HF_ASSERT(hf_run_loop_await(&admin->run, &run, UINT64_MAX));
+    for (size_t i = 0; i < n; i++)
+        hf_args_done(&asks[i].args);
+}
+
+/* ---- until the deadline ---- */
+
 /* A script that came too late did nothing; but an earlier try may have. */
 static hf_err late(hf_admin *admin, bool unsure)
 {

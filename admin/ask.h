@@ -86,6 +86,11 @@ uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins
 hf_server *hf_admin_server_of(hf_admin *admin, const hf_queue *queue);
 /* Asks, and ends the arguments. */
 HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, hf_ask *ask);
+/* Sends some requests that only look, each to a script, before it waits for the first
+ * answer. Each is made once: `err` of those that failed is not HF_OK, and they may be
+ * made again by hf_admin_ask(). */
+enum { HF_ADMIN_AHEAD = 64 };
+void hf_admin_ask_ahead(hf_admin *admin, hf_ask *asks, size_t n);
 /* It changes something: asks for the time. hf_admin_ask() gives its failure. */
 void hf_ask_order(hf_ask *ask, hf_admin *admin);
 /* Adds the argument `not_after`, with the word of an order. */

@@ -130,6 +130,31 @@ hf_err hf_stats_of(hf_admin *admin, const hf_queue *queue, hf_queue_stats *out)
     return hf_admin_ask(admin, &ask);
 }
 
+/* Those that could not be read so have now_ms 0. */
+static void read_ahead(hf_admin *admin, const char *const *names, size_t n,
+                       hf_queue_stats *out)
+{
+    hf_queue queues[HF_ADMIN_AHEAD];
+    hf_ask asks[HF_ADMIN_AHEAD];
+    size_t n_asks = 0;
+    for (size_t i = 0; i < n; i++) {
+        hf_queue_stats *s = &out[i];
+        *s = (hf_queue_stats){HF_QUEUE_STATS_INIT};
+        if (hf_admin_queue(admin, names[i], &queues[n_asks]) != HF_OK)
+            continue;
+        memcpy(s->queue, queues[n_asks].name, sizeof s->queue);
+        asks[n_asks] = (hf_ask){.script = &hf_lua_queue_stats,
+                                .queue = &queues[n_asks],
+                                .read = read_stats,
+                                .out = s};
+        n_asks++;
+    }
+    hf_admin_ask_ahead(admin, asks, n_asks);
+    for (size_t i = 0; i < n_asks; i++)
+        if (asks[i].err != HF_OK)
+            ((hf_queue_stats *)asks[i].out)->now_ms = 0;
+}
+
 static void add_shard(hf_queue_stats *sum, hf_queue_stats *s, const hf_part *part)
 {
     s->rate_per_ms /= part->n;
@@ -164,6 +189,24 @@ hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs,
     err = hf_admin_in_parts(admin, &queue, stats_in, &stats);
     hf_struct_fill(theirs, &stats, sizeof stats);
     return err;
+}
+
+void hf_admin_stats_each(hf_admin *admin, const char *const *names, size_t n,
+                         hf_stats_cb cb, void *arg, char detail[HF_DETAIL_SIZE])
+{
+    hf_queue_stats stats[HF_ADMIN_AHEAD];
+    bool more = true;
+    for (size_t from = 0; from < n && more; from += HF_ADMIN_AHEAD) {
+        const size_t some = n - from < HF_ADMIN_AHEAD ? n - from : HF_ADMIN_AHEAD;
+        hf_admin_begin(admin, detail);
+        read_ahead(admin, &names[from], some, stats);
+        for (size_t i = 0; i < some && more; i++) {
+            hf_err err = stats[i].now_ms != 0
+                             ? HF_OK
+                             : hf_admin_stats(admin, names[from + i], &stats[i], detail);
+            more = cb(err, &stats[i], arg);
+        }
+    }
 }
 
 /* ---- pause and limits ---- */

@@ -205,20 +205,40 @@ static void date(hf_facts_queue *q, const hf_facts_queue *before)
     q->ran_ms = has_run(&before->stats, now) ? now->now_ms : before->ran_ms;
 }
 
-static void read_stats(gatherer *g)
+static void at_queue(gatherer *g, hf_facts_queue *q)
 {
-    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-    if (!may_ask(g))
-        return;
-    hf_err err = hf_admin_stats(g->admin, g->queue->stats.queue, &stats, g->detail);
+    g->queue = q;
+    g->before = hf_facts_find(g->opts->before, q->stats.queue);
+}
+
+static bool on_stats(hf_err err, const hf_queue_stats *stats, void *arg)
+{
+    gatherer *g = arg;
+    hf_facts_queue *q = hf_facts_find(g->facts, stats->queue);
+    if (q == NULL)
+        return true;
+    at_queue(g, q);
     if (err != HF_OK) {
         note_queue_fault(g, err);
-        return;
+        return !g->stop;
     }
-    g->queue->stats = stats;
+    g->queue->stats = *stats;
     date(g->queue, g->before);
-    if (stats.now_ms > g->facts->now_ms)
-        g->facts->now_ms = stats.now_ms;
+    if (stats->now_ms > g->facts->now_ms)
+        g->facts->now_ms = stats->now_ms;
+    return may_ask(g);
+}
+
+static void read_stats(gatherer *g)
+{
+    const size_t n = g->facts->n_queues;
+    const char **names = calloc(n + 1, sizeof *names);
+    g->no_memory = g->no_memory || names == NULL;
+    for (size_t i = 0; i < n && names != NULL; i++)
+        names[i] = g->facts->queues[i].stats.queue;
+    if (names != NULL && may_ask(g))
+        hf_admin_stats_each(g->admin, names, n, on_stats, g, g->detail);
+    free((void *)names);
 }
 
 /* ---- workers ---- */
@@ -584,8 +604,7 @@ static void for_queues_from(gatherer *g, size_t first, void (*read)(gatherer *g)
 {
     const size_t n = g->facts->n_queues;
     for (size_t i = 0; i < n && !g->stop && !g->no_memory; i++) {
-        g->queue = &g->facts->queues[(first + i) % n];
-        g->before = hf_facts_find(g->opts->before, g->queue->stats.queue);
+        at_queue(g, &g->facts->queues[(first + i) % n]);
         if (g->queue->findings == 0) /* else its keys cannot be read */
             read(g);
     }
@@ -619,7 +638,8 @@ hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
     hf_zones_host(facts->zone);
     for (size_t i = 0; i < HF_COUNT(of_all) && !g.stop && !g.no_memory; i++)
         of_all[i](&g);
-    for_each_queue(&g, read_stats);
+    if (!g.stop && !g.no_memory)
+        read_stats(&g);
     if (!g.stop && !g.no_memory)
         read_workers(&g);
     for_each_death(&g);

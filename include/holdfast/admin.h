@@ -109,6 +109,13 @@ HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
                                           hf_queue_stats *out,
                                           char detail[HF_DETAIL_SIZE]);
 
+/* The same of each of n queues, in their order, as long as cb() returns true: err is that
+ * of hf_admin_stats(), with its detail, and without HF_OK only stats->queue is known.
+ * Requests are sent together, so it is faster. */
+typedef bool (*hf_stats_cb)(hf_err err, const hf_queue_stats *stats, void *arg);
+HF_API void hf_admin_stats_each(hf_admin *admin, const char *const *queues, size_t n,
+                                hf_stats_cb cb, void *arg, char detail[HF_DETAIL_SIZE]);
+
 /* Pauses or resumes a queue. While it is paused, none of its jobs starts. Pausing and
  * limiting a queue register it, even before its first job. A queue that never had a job
  * is not listed any more when its last setting ends, unless it has schedules, a live
