@@ -3,34 +3,25 @@
 
 #include "base/base.h"
 
-enum { MINUTE_MS = 60000 };
-
-void hf_hour_add(hf_hour_queue *q, const hf_history_step *s)
+void hf_hour_add(hf_hour *h, const hf_hour_minute of[HF_HOUR_ROOM])
 {
-    const int64_t number = s->begin_ms / MINUTE_MS;
-    hf_hour_minute *m = &q->hour->at[number % HF_HOUR_ROOM];
-    if (m->number != number)
-        *m = (hf_hour_minute){.number = number};
-    if (s->seen)
-        q->as = (hf_hour_minute){.known = true,
-                                 .ready = s->ready,
-                                 .oldest_ms = s->oldest_ms,
-                                 .running = s->running};
-    q->as.number = number;
-    m->known = m->known || q->as.known;
-    m->ready += q->as.ready;
-    m->running += q->as.running;
-    if (q->as.oldest_ms > m->oldest_ms)
-        m->oldest_ms = q->as.oldest_ms;
-    m->done += s->done;
-    m->failed += s->failed;
-    m->dead += s->dead;
-}
-
-void hf_hour_end(const hf_hour_queue *q)
-{
-    if (q->hour->last == 0 || q->as.number < q->hour->last)
-        q->hour->last = q->as.number;
+    hf_hour_minute as = {.known = false};
+    for (int64_t n = h->last - HF_HOUR_MINUTES + 1; n <= h->last; n++) {
+        static const hf_hour_minute none;
+        const hf_hour_minute *at = &of[n % HF_HOUR_ROOM];
+        const hf_hour_minute *s = at->number == n ? at : &none;
+        hf_hour_minute *m = &h->at[n % HF_HOUR_ROOM];
+        as = s->known ? *s : as;
+        m->number = n;
+        m->known = m->known || as.known;
+        m->ready += as.ready;
+        m->running += as.running;
+        if (as.oldest_ms > m->oldest_ms)
+            m->oldest_ms = as.oldest_ms;
+        m->done += s->done;
+        m->failed += s->failed;
+        m->dead += s->dead;
+    }
 }
 
 static json_t *when_known(const hf_hour_minute *m, int64_t value)

@@ -3,8 +3,8 @@
 #define HF_DASHBOARD_HOUR_H
 
 #include <jansson.h>
-
-#include "holdfast/admin.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { HF_HOUR_MINUTES = 60, HF_HOUR_ROOM = 64 };
 
@@ -18,17 +18,12 @@ typedef struct hf_hour_minute {
 
 typedef struct hf_hour {
     hf_hour_minute at[HF_HOUR_ROOM]; /* by number */
-    int64_t last;                    /* the last minute that all queues have; 0: none */
+    int64_t last;                    /* the last minute that all queues have */
 } hf_hour;
 
-/* Adds the history of a queue: each step in order, then its end. As it was seen last
- * before a step it was then, too. */
-typedef struct hf_hour_queue {
-    hf_hour *hour;
-    hf_hour_minute as; /* it was seen last */
-} hf_hour_queue;
-void hf_hour_add(hf_hour_queue *queue, const hf_history_step *step);
-void hf_hour_end(const hf_hour_queue *queue);
+/* Adds the minutes of a queue, by number. As it was seen last before a minute it was
+ * then, too. */
+void hf_hour_add(hf_hour *hour, const hf_hour_minute of[HF_HOUR_ROOM]);
 
 /* {ready: [..], oldest_ms, running, done, failed, dead}, the oldest minute first; null
  * where it is not known. */

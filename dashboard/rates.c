@@ -13,6 +13,8 @@ enum {
     LEAST_MS = 4000, /* a shorter span tells nothing */
     MINUTES = 60,
     MINUTE_MS = 60000,
+    SETTLED_MS = 75000, /* after the last change: all workers have told what ended */
+    WHOLE_MS = 15 * MINUTE_MS, /* a worker that could not reach Redis tells it later */
     QUEUES = 10000
 };
 
@@ -24,26 +26,25 @@ typedef struct row {
     char queue[HF_ID_SIZE];
     bool noted;
     size_t n;
-    sample at[SAMPLES], last; /* the newest first; and the very last */
-    uint64_t past_ns;         /* when the history was read; 0: never */
-    uint64_t round;           /* the last one that it was added in */
+    sample at[SAMPLES], last;  /* the newest first; and the very last */
+    int64_t moved_ms;          /* when its counters were seen to change last */
+    uint64_t past_ns;          /* when its history was brought up to date; 0: never */
+    int64_t read_ms, whole_ms; /* when it was read; and all of its hour; 0: never */
+    int64_t upto;              /* the last minute that is known, as far as it had gone */
+    hf_hour_minute hour[HF_HOUR_ROOM]; /* by number */
     hf_rate past;
-    int64_t spark[MINUTES]; /* -1: not known */
 } row;
 
 struct hf_rates {
     row *rows; /* owned, sorted by name */
     size_t n, cap;
-    uint64_t round;     /* under way, from 1 on: each queue is added once */
-    hf_hour hour, next; /* of the round before; of the one under way */
+    size_t turn; /* whose history is read next */
+    bool whole;  /* that of all queues was read; that of a new one may be missing yet */
 };
 
 hf_rates *hf_rates_new(void)
 {
-    hf_rates *r = calloc(1, sizeof *r);
-    if (r != NULL)
-        r->round = 1;
-    return r;
+    return calloc(1, sizeof(hf_rates));
 }
 
 void hf_rates_free(hf_rates *r)
@@ -88,8 +89,6 @@ static row *make(hf_rates *r, const char *queue)
     r->n++;
     r->rows[i] = (row){.past = {-1, -1, -1}};
     memcpy(r->rows[i].queue, queue, strlen(queue) + 1);
-    for (size_t m = 0; m < MINUTES; m++)
-        r->rows[i].spark[m] = -1;
     return &r->rows[i];
 }
 
@@ -101,6 +100,9 @@ void hf_rates_note(hf_rates *r, const hf_queue_stats *s)
     if (q == NULL)
         return;
     q->noted = true;
+    if (s->enqueued != q->last.enqueued || s->done != q->last.done ||
+        s->failed != q->last.failed || q->moved_ms == 0)
+        q->moved_ms = s->now_ms;
     q->last = (sample){s->now_ms, s->enqueued, s->done, s->failed};
     /* A counter that falls is that of a queue that began anew. */
     if (q->n > 0 && (s->enqueued < q->at[0].enqueued || s->done < q->at[0].done))
@@ -129,19 +131,21 @@ void hf_rates_tidy(hf_rates *r)
 
 typedef struct past_reader {
     row *q;
-    size_t minute;
-    hf_hour_queue hour;  /* its hour NULL: it was added in this round */
     sample before, last; /* the last two steps that were seen */
 } past_reader;
 
 static void on_step(const hf_history_step *s, void *arg)
 {
     past_reader *p = arg;
-    if (p->hour.hour != NULL)
-        hf_hour_add(&p->hour, s);
-    if (p->minute < MINUTES)
-        p->q->spark[p->minute] = s->seen ? s->ready : -1;
-    p->minute++;
+    const int64_t number = s->begin_ms / MINUTE_MS;
+    p->q->hour[number % HF_HOUR_ROOM] = (hf_hour_minute){.number = number,
+                                                         .known = s->seen,
+                                                         .ready = s->ready,
+                                                         .oldest_ms = s->oldest_ms,
+                                                         .running = s->running,
+                                                         .done = s->done,
+                                                         .failed = s->failed,
+                                                         .dead = s->dead};
     if (!s->seen)
         return;
     p->before = p->last;
@@ -161,42 +165,62 @@ static hf_rate between(const sample *a, const sample *b)
                      by_minute(a->failed, b->failed, ms)};
 }
 
+/* How many minutes of the present one's past have to be read; -1: none, because all that
+ * its workers had to tell was read. A minute that ended a minute ago does not change any
+ * more, unless a worker could not reach Redis. */
+static int64_t minutes_to_read(const row *q)
+{
+    const int64_t back = q->last.ms / MINUTE_MS - q->upto + 2;
+    if (q->whole_ms == 0)
+        return MINUTES - 1;
+    if (q->read_ms - q->moved_ms > SETTLED_MS)
+        return -1;
+    return q->last.ms - q->whole_ms > WHOLE_MS || back >= MINUTES ? MINUTES - 1 : back;
+}
+
+/* Whether Redis was asked. */
+static bool read_past(row *q, hf_admin *admin)
+{
+    past_reader p = {.q = q};
+    const int64_t minutes = minutes_to_read(q);
+    const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .since_ms = minutes * MINUTE_MS,
+                                  .on_step = on_step, .arg = &p, .now_ms = q->last.ms};
+    const uint64_t now = hf_boot_ns();
+    if (q->past_ns != 0 && now - q->past_ns < MINUTE_MS * HF_MS_NS)
+        return false;
+    q->past_ns = now;
+    if (minutes >= 0 && hf_admin_history(admin, q->queue, &opts, NULL, NULL) != HF_OK)
+        return true;
+    q->upto = q->last.ms / MINUTE_MS;
+    if (minutes < 0)
+        return false;
+    q->read_ms = q->last.ms;
+    q->whole_ms = minutes == MINUTES - 1 ? q->last.ms : q->whole_ms;
+    if (p.before.ms != 0 && p.last.ms - p.before.ms >= LEAST_MS)
+        q->past = between(&p.before, &p.last);
+    return true;
+}
+
 void hf_rates_read_past(hf_rates *r, hf_admin *admin, const char *queue)
 {
     row *q = find(r, queue);
-    const uint64_t now = hf_boot_ns();
-    if (q == NULL || (q->past_ns != 0 && now - q->past_ns < MINUTE_MS * HF_MS_NS))
-        return;
-    past_reader p = {.q = q, .hour.hour = q->round == r->round ? NULL : &r->next};
-    const hf_history_opts opts = {HF_HISTORY_OPTS_INIT,
-                                  .since_ms = (int64_t)(MINUTES - 1) * MINUTE_MS,
-                                  .on_step = on_step, .arg = &p, .now_ms = q->last.ms};
-    q->past_ns = now;
-    if (hf_admin_history(admin, queue, &opts, NULL, NULL) != HF_OK)
-        return;
-    if (p.hour.hour != NULL)
-        hf_hour_end(&p.hour);
-    q->round = r->round;
-    if (p.before.ms != 0 && p.last.ms - p.before.ms >= LEAST_MS)
-        q->past = between(&p.before, &p.last);
+    if (q != NULL)
+        (void)read_past(q, admin);
 }
 
 void hf_rates_read_some(hf_rates *r, hf_admin *admin, size_t most)
 {
+    const size_t first = r->turn;
     bool whole = r->n > 0;
     for (size_t i = 0; i < r->n; i++) {
-        row *q = &r->rows[i];
-        const uint64_t before = q->past_ns;
-        if (q->round != r->round && most > 0)
-            hf_rates_read_past(r, admin, q->queue);
-        most -= q->past_ns != before ? 1 : 0;
-        whole = whole && q->round == r->round;
+        row *q = &r->rows[(first + i) % r->n];
+        if (most > 0 && read_past(q, admin)) {
+            most--;
+            r->turn = (size_t)(q - r->rows) + 1;
+        }
+        whole = whole && q->upto > 0;
     }
-    if (!whole)
-        return;
-    r->hour = r->next;
-    r->next = (hf_hour){.last = 0};
-    r->round++;
+    r->whole = r->whole || whole;
 }
 
 /* ---- what is told ---- */
@@ -225,15 +249,26 @@ json_t *hf_rate_json(double rate)
 
 json_t *hf_rates_hour(const hf_rates *r)
 {
-    return r->hour.last == 0 ? json_null() : hf_hour_json(&r->hour);
+    hf_hour hour = {.last = INT64_MAX};
+    for (size_t i = 0; i < r->n; i++)
+        if (r->rows[i].upto > 0 && r->rows[i].upto < hour.last)
+            hour.last = r->rows[i].upto;
+    if (!r->whole || r->n == 0)
+        return json_null();
+    for (size_t i = 0; i < r->n; i++)
+        hf_hour_add(&hour, r->rows[i].hour);
+    return hf_hour_json(&hour);
 }
 
 json_t *hf_rates_spark(const hf_rates *r, const char *queue)
 {
     const row *q = find(r, queue);
     json_t *list = json_array();
-    for (size_t i = 0; i < MINUTES && list != NULL; i++)
-        (void)json_array_append_new(
-            list, q == NULL || q->spark[i] < 0 ? json_null() : json_integer(q->spark[i]));
+    for (int64_t back = MINUTES - 1; back >= 0 && list != NULL; back--) {
+        const int64_t number = q == NULL ? 0 : q->upto - back;
+        const hf_hour_minute *m = number <= 0 ? NULL : &q->hour[number % HF_HOUR_ROOM];
+        const bool known = m != NULL && m->number == number && m->known;
+        (void)json_array_append_new(list, known ? json_integer(m->ready) : json_null());
+    }
     return list;
 }

@@ -17,9 +17,9 @@ void hf_rates_note(hf_rates *rates, const hf_queue_stats *stats);
 /* Forgets the queues that were not noted since the last call. */
 void hf_rates_tidy(hf_rates *rates);
 
-/* Reads the last hour of the queue, if that is older than a minute. */
+/* Reads what came to the last hour of the queue, if that is older than a minute. */
 void hf_rates_read_past(hf_rates *rates, hf_admin *admin, const char *queue);
-/* That of at most this many queues. All of them in turn make the hour of all queues. */
+/* The same of all queues in turn, with at most so many requests. */
 void hf_rates_read_some(hf_rates *rates, hf_admin *admin, size_t most);
 
 /* By the minute; a negative number: not known yet. */
