@@ -20,7 +20,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { LIST_MAX = 1000, SLICE = 500, LOOKS_MAX = 100 };
+enum { LIST_MAX = 1000, SLICE = 200, LOOKS_MAX = 250 };
 
 static const char *const state_names[] = {
     [HF_STATE_READY] = "ready",   [HF_STATE_DELAYED] = "delayed",

@@ -605,6 +605,24 @@ static void crashes_and_late_verdicts_are_counted_at_once(void **state)
     assert_int_equal(hf_queue_fixture_complete(&fixture, "v", "j", NULL), HF_OK);
 }
 
+/* Sums as long as they can be, in each of the last 50 minutes: 2.3 MB. */
+static void large_minutes_are_read_in_pieces(void **state)
+{
+    static const char fill[] =
+        "local sums = 'd=1' for _, k in ipairs({'r', 'w'}) do for n = 0, 45 do "
+        "sums = sums .. ' ' .. k .. n .. '=1000' end end "
+        "for m = ARGV[1] - 49, ARGV[1] do local key = KEYS[1] .. string.format('%d', m) "
+        "for t = 1, 64 do redis.call('HSET', key, 't' .. t, sums) end "
+        "redis.call('PEXPIRE', key, 3600000) end return 1";
+    (void)state;
+    go_before_the_end(30000);
+    (void)hf_fixture_command(redis, "EVAL %s 1 hf:{q}:past: %lld", fill, now_minute());
+    (void)hf_fixture_command(redis, "CONFIG RESETSTAT");
+    assert_int_equal(read_all()->sums.done, 50 * 64);
+    const long long requests = hf_fixture_calls(redis, "evalsha");
+    assert_true(requests >= 9 && requests <= 12);
+}
+
 static void wrong_questions_are_refused(void **state)
 {
     static const hf_history_opts bad[] = {
@@ -693,6 +711,7 @@ int main(void)
         CASE(minutes_without_an_end_are_gaps),
         CASE(the_counters_are_known_before_the_first_minute),
         CASE(crashes_and_late_verdicts_are_counted_at_once),
+        CASE(large_minutes_are_read_in_pieces),
         CASE(wrong_questions_are_refused),
         CASE(it_goes_with_its_queue),
         CASE(the_audit_knows_its_keys),
