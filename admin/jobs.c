@@ -109,24 +109,20 @@ static void read_attempt(hf_job_attempt *out, const json_t *entry)
         copy(out->error, sizeof out->error, (hf_bytes){error, strlen(error)});
 }
 
-/* What queue/lua/lib/record.lua has written; other hands may have, too. */
-static void read_history(hf_job_info *out, hf_bytes line)
+/* What only those see who look: why it is dead, and what queue/lua/lib/record.lua has
+ * written of its attempts; other hands may have, too. */
+static void read_past(hf_job_info *out, hf_bytes line)
 {
-    if (out->attempts == 0)
+    const bool dead = out->state == HF_STATE_DEAD;
+    if (!dead && out->attempts == 0)
         return;
     json_t *root = json_loadb(line.ptr, line.len, JSON_DISABLE_EOF_CHECK, NULL);
-    const json_t *list = json_object_get(root, "history");
+    const char *reason = json_string_value(json_object_get(root, "reason"));
+    const json_t *list = out->attempts == 0 ? NULL : json_object_get(root, "history");
+    if (dead && reason != NULL)
+        copy(out->reason, sizeof out->reason, (hf_bytes){reason, strlen(reason)});
     for (size_t i = 0; i < json_array_size(list) && i < HF_ATTEMPTS_KEPT; i++)
         read_attempt(&out->history[out->n_history++], json_array_get(list, i));
-    json_decref(root);
-}
-
-static void read_reason(hf_job_info *out, hf_bytes line)
-{
-    json_t *root = json_loadb(line.ptr, line.len, JSON_DISABLE_EOF_CHECK, NULL);
-    const char *reason = json_string_value(json_object_get(root, "reason"));
-    if (reason != NULL)
-        copy(out->reason, sizeof out->reason, (hf_bytes){reason, strlen(reason)});
     json_decref(root);
 }
 
@@ -162,10 +158,8 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
         out->kept_until_ms = hf_reply_int(hf_reply_at(reply, kept));
         read_done(out, line);
     }
-    if (out->state == HF_STATE_DEAD)
-        read_reason(out, line);
     hf_err err = hf_look_line(out, line);
-    read_history(out, line);
+    read_past(out, line);
     if (out->created_ms == 0)
         out->created_ms = hf_id_made_ms(out->id);
     return err;

@@ -9,7 +9,7 @@
 
 enum {
     LOOKED_MAX = 10000,
-    PAGE = 200,
+    PAGE = 1000,
     GROUPS = 200, /* what belongs to none of them is counted */
     MINUTES = 60,
     MINUTE_MS = 60000
@@ -79,7 +79,7 @@ static hf_err read_queue(grouper *g, hf_reader *r, const hf_queue_stats *s)
     hf_err err = HF_OK;
     if ((size_t)s->dead > LOOKED_MAX)
         return hf_admin_deaths(r->admin, s->queue,
-                               g->now_ms - (int64_t)MINUTES * MINUTE_MS, 1000, on_dead, g,
+                               g->now_ms - (int64_t)MINUTES * MINUTE_MS, PAGE, on_dead, g,
                                r->detail);
     for (bool first = true; err == HF_OK && g->looked_at < LOOKED_MAX; first = false) {
         if (!first && next[0] == '\0')
