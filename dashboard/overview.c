@@ -16,6 +16,7 @@ enum {
     OLD_MS = 900,     /* a viewer asks each second */
     PER_SECOND = 100, /* queues that are read in a second */
     PASTS = 5,        /* and their histories */
+    PASTS_SHOWN = 20, /* histories that are read for a page of queues */
     DEATHS = 2500,    /* that are looked at in a read */
     LOCKS_EACH = 10,  /* looking for locks goes through the keys of Redis */
     LOCKS_MS = 10,    /* in pieces: a viewer waits for the read */
@@ -183,12 +184,9 @@ hf_err hf_overview_read(hf_reader *r)
 
 /* ---- queues ---- */
 
-json_t *hf_overview_queue(hf_reader *r, const hf_queue_stats *s)
+static json_t *queue_object(const hf_overview *o, const hf_queue_stats *s)
 {
-    const hf_overview *o = r->overview;
     json_t *object = hf_queue_json(s);
-    if (!o->away)
-        hf_rates_read_past(o->rates, r->admin, s->queue);
     const hf_rate rate = hf_rates_of(o->rates, s->queue);
     json_t *rest = json_pack(
         "{s:o, s:o, s:o, s:I, s:o}", "in_per_min", hf_rate_json(rate.in), "out_per_min",
@@ -201,6 +199,13 @@ json_t *hf_overview_queue(hf_reader *r, const hf_queue_stats *s)
     json_decref(rest);
     json_decref(object);
     return NULL;
+}
+
+json_t *hf_overview_queue(hf_reader *r, const hf_queue_stats *s)
+{
+    if (!r->overview->away)
+        (void)hf_rates_read_past(r->overview->rates, r->admin, s->queue);
+    return queue_object(r->overview, s);
 }
 
 typedef struct listed {
@@ -247,11 +252,18 @@ static listed *list_queues(const hf_overview *o, const char *match, bool sorted,
     return list;
 }
 
+/* The hours that there is no time to read are read by the next times. */
 static json_t *queue_objects(hf_reader *r, const listed *list, size_t n)
 {
+    const hf_overview *o = r->overview;
     json_t *items = json_array();
-    for (size_t i = 0; i < n && items != NULL; i++)
-        (void)json_array_append_new(items, hf_overview_queue(r, list[i].stats));
+    size_t pasts = o->away ? 0 : PASTS_SHOWN;
+    for (size_t i = 0; i < n && items != NULL; i++) {
+        const hf_queue_stats *s = list[i].stats;
+        if (pasts > 0 && hf_rates_read_past(o->rates, r->admin, s->queue))
+            pasts--;
+        (void)json_array_append_new(items, queue_object(o, s));
+    }
     return items;
 }
 

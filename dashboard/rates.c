@@ -201,11 +201,10 @@ static bool read_past(row *q, hf_admin *admin)
     return true;
 }
 
-void hf_rates_read_past(hf_rates *r, hf_admin *admin, const char *queue)
+bool hf_rates_read_past(hf_rates *r, hf_admin *admin, const char *queue)
 {
     row *q = find(r, queue);
-    if (q != NULL)
-        (void)read_past(q, admin);
+    return q != NULL && read_past(q, admin);
 }
 
 void hf_rates_read_some(hf_rates *r, hf_admin *admin, size_t most)

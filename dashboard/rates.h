@@ -17,8 +17,9 @@ void hf_rates_note(hf_rates *rates, const hf_queue_stats *stats);
 /* Forgets the queues that were not noted since the last call. */
 void hf_rates_tidy(hf_rates *rates);
 
-/* Reads what came to the last hour of the queue, if that is older than a minute. */
-void hf_rates_read_past(hf_rates *rates, hf_admin *admin, const char *queue);
+/* Reads what came to the last hour of the queue, if that is older than a minute. Returns
+ * whether Redis was asked. */
+bool hf_rates_read_past(hf_rates *rates, hf_admin *admin, const char *queue);
 /* The same of all queues in turn, with at most so many requests. */
 void hf_rates_read_some(hf_rates *rates, hf_admin *admin, size_t most);
 
