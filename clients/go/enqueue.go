@@ -303,7 +303,7 @@ func (c *Client) refs(jobs []*pending, ids []string, tag string, answer []any) [
 		if i < len(codes) {
 			switch intOf(codes[i]) {
 			case codeExists, codeRuns, codeDead:
-				refs[i].Outcome = OutcomeExists
+				refs[i].Outcome, refs[i].kept = OutcomeExists, true
 			}
 		}
 	}
@@ -312,6 +312,9 @@ func (c *Client) refs(jobs []*pending, ids []string, tag string, answer []any) [
 		ref.Outcome = Outcome(textOf(met[1]))
 		if ref.Outcome != OutcomeParked {
 			ref.ID = textOf(met[2])
+		}
+		if ref.Outcome == OutcomeSkipped {
+			ref.kept = true
 		}
 	}
 	for awaited := range slices.Chunk(list(5), 2) {

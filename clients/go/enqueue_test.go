@@ -263,6 +263,72 @@ func TestADeadJob(t *testing.T) {
 	}
 }
 
+// die lets a job that is awaited be dead, as a worker does it.
+func die(t *testing.T, r *redis.Client, ref *JobRef) {
+	t.Helper()
+	ctx, prefix := context.Background(), "hf:{"+ref.Queue+"}:"
+	accepted, _, _ := strings.Cut(must1[string](t)(r.HGet(ctx, prefix+"waits", ref.ID).Result()), " ")
+	r.HDel(ctx, prefix+"waits", ref.ID)
+	r.ZRem(ctx, prefix+"schedule", ref.ID)
+	r.Set(ctx, prefix+"ended:@"+accepted+":"+ref.ID, "1700000000000 dead *", 0)
+	r.HSet(ctx, prefix+"jobs", ref.ID, `{"type":"t","error":"no such user"}`+"\n")
+	r.ZAdd(ctx, prefix+"dead", redis.Z{Score: 1700000000000, Member: ref.ID})
+}
+
+func TestARetryBeginsANewLife(t *testing.T) {
+	ctx, c, r := start(t)
+	for name, retry := range map[string]func(*JobRef) (bool, error){
+		"by this ref":  func(ref *JobRef) (bool, error) { return ref.Requeue(ctx) },
+		"from outside": func(ref *JobRef) (bool, error) { return c.Ref(ref.ID, "").Requeue(ctx) },
+	} {
+		for _, told := range []bool{true, false} {
+			ref := must1[*JobRef](t)(Enqueue(ctx, c, email{"a"}, Keep(time.Hour), Awaited()))
+			die(t, r, ref)
+			var dead *JobDeadError
+			if told {
+				if _, err := Result[int](ctx, ref); !errors.As(err, &dead) {
+					t.Errorf("%s: found %v", name, err)
+				}
+			}
+			if !must1[bool](t)(retry(ref)) {
+				t.Errorf("%s: expected a retry", name)
+			}
+			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			if _, err := Result[int](short, ref); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s, told %v: found %v", name, told, err)
+			}
+			cancel()
+			if state := must1[State](t)(ref.State(ctx)); state != StateWaiting {
+				t.Errorf("%s, told %v: found %v", name, told, state)
+			}
+		}
+	}
+	gone := must1[*JobRef](t)(Enqueue(ctx, c, email{"a"}, Keep(time.Hour), Awaited()))
+	die(t, r, gone)
+	r.ZRem(ctx, "hf:{default}:dead", gone.ID)
+	r.HDel(ctx, "hf:{default}:jobs", gone.ID)
+	if _, err := Result[int](ctx, gone); err == nil || !strings.Contains(err.Error(), "removed since then") {
+		t.Errorf("found %v", err)
+	}
+	early := must1[*JobRef](t)(Enqueue(ctx, c, email{"a"}, Awaited(), Delay(time.Hour)))
+	if !must1[bool](t)(early.Requeue(ctx)) || early.accepted == 0 {
+		t.Error("expected the same life: the job was not dead")
+	}
+}
+
+func TestTheKeepOfAnotherJobIsNotKnown(t *testing.T) {
+	ctx, c, _ := start(t)
+	must1[*JobRef](t)(Enqueue(ctx, c, email{"a"}, Keep(time.Hour), ID("x"), Unique("k")))
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for _, option := range []EnqueueOption{ID("x"), Unique("k")} {
+		ref := must1[*JobRef](t)(Enqueue(ctx, c, email{"a"}, option))
+		if _, err := Result[int](short, ref); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v: found %v", ref.Outcome, err)
+		}
+	}
+}
+
 func TestGoroutinesShareAClient(t *testing.T) {
 	ctx, c, r := start(t)
 	var all sync.WaitGroup

@@ -60,9 +60,9 @@ type JobRef struct {
 	Outcome Outcome
 
 	client   *Client
-	tag      string // of its shard; "": not known, or its queue has none
-	kept     bool
-	accepted int64    // when it was accepted, for a job with Awaited
+	tag      string   // of its shard; "": not known, or its queue has none
+	kept     bool     // false: it is known to have no Keep
+	accepted int64    // which life of the id is meant: when it was accepted; 0: the present one
 	fake     hook.Ref // of a test
 }
 
@@ -93,7 +93,35 @@ func (r *JobRef) Requeue(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return intOf(answer[0]) == codeOK && codeOfOne(answer) == codeOK, nil
+	if intOf(answer[0]) != codeOK || codeOfOne(answer) != codeOK {
+		return false, nil
+	}
+	if r.accepted != 0 { // if it was dead, this life is over
+		_, err = r.look(ctx, "job", 0)
+	}
+	return true, err
+}
+
+// look asks for the job. A life that has ended as dead is not asked for again: a
+// retry begins another one, which is the answer if there is one already.
+func (r *JobRef) look(ctx context.Context, script string, whole int, more ...any) ([]any, error) {
+	request := append([]any{r.ID, whole, r.accepted, 0}, more...)
+	answer, err := r.ask(ctx, script, request...)
+	if err != nil || r.accepted == 0 {
+		return answer, err
+	}
+	there := intOf(answer[0]) == codeOK
+	if there && wordAt(answer, 2) == "dead" {
+		r.accepted = 0
+	}
+	if there || wordAt(answer, 4) != "dead" {
+		return answer, nil
+	}
+	r.accepted, request[2] = 0, 0
+	if now, err := r.ask(ctx, script, request...); err != nil || intOf(now[0]) == codeOK {
+		return now, err
+	}
+	return answer, nil
 }
 
 func codeOfOne(answer []any) int64 {
@@ -112,7 +140,7 @@ func (r *JobRef) State(ctx context.Context) (State, error) {
 	if r.fake != nil {
 		return State(r.fake.State()), nil
 	}
-	answer, err := r.ask(ctx, "job", r.ID, 0, r.accepted, 0)
+	answer, err := r.look(ctx, "job", 0)
 	if err != nil {
 		return "", err
 	}
@@ -208,7 +236,7 @@ func (r *JobRef) result(ctx context.Context) (kind string, body []byte, err erro
 	}
 	client := randomName()
 	for {
-		answer, err := r.ask(ctx, "await", r.ID, 1, r.accepted, 0, client, 1)
+		answer, err := r.look(ctx, "await", 1, client, 1)
 		if err != nil {
 			return "", nil, err
 		}

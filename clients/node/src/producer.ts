@@ -101,11 +101,13 @@ export class Producer {
     const codes = (answer[3] ?? []) as number[];
     const refs = calls.map(({ plan }, k) => {
       const outcome = PLAIN_EXISTS.includes(codes[k] ?? 0) ? "exists" : "new";
-      return new JobRef(this.hf, ids[k]!, plan.queue, outcome, tag, plan.kept);
+      const ref = new JobRef(this.hf, ids[k]!, plan.queue, outcome, tag, plan.kept);
+      ref.met(outcome);
+      return ref;
     });
     for (const [place, how, id] of groups((answer[4] ?? []) as unknown[], 4)) {
       const ref = refs[Number(place) - 1]!;
-      ref.outcome = String(how) as Outcome;
+      ref.met(String(how) as Outcome);
       if (ref.outcome !== "parked") ref.id = String(id);
     }
     for (const [place, ms] of groups((answer[5] ?? []) as unknown[], 2))

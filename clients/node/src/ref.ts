@@ -45,9 +45,9 @@ export interface ResultOptions {
 export class JobRef<Result = unknown> {
   // An error that no code catches is shown with all of its own, and of its `ref`: not with these.
   readonly #hf: Holdfast;
-  readonly #kept: boolean;
+  #kept: boolean; // false: it is known to have no `keep`
   #tag: string | undefined;
-  #accepted = "0";
+  #accepted = "0"; // which life of the id is meant: when it was accepted; 0: the present one
 
   constructor(
     hf: Holdfast,
@@ -71,6 +71,12 @@ export class JobRef<Result = unknown> {
     return `JobRef ${inspect(this.toJSON(), options)}`;
   }
 
+  /** What `enqueue` did with it. Of a job that was there before, `keep` is not known. */
+  met(outcome: Outcome): void {
+    this.outcome = outcome;
+    if (outcome === "skipped" || outcome === "exists") this.#kept = true;
+  }
+
   /** The moment at which Redis accepted a job that is awaited. */
   acceptedAt(ms: string): void {
     this.#accepted = ms;
@@ -92,7 +98,7 @@ export class JobRef<Result = unknown> {
     try {
       for (;;) {
         const told = new Promise<void>((resolve) => (wake = resolve));
-        const answer = await this.onItsShard("await", [this.id, "1", this.#accepted, "0", listener.client, "1"]);
+        const answer = await this.look("await", "1", [listener.client, "1"]);
         const ended = this.endOf(answer);
         if (ended !== null) return ended.value as Result;
         if (answer[12]) this.#accepted = String(answer[12] as Buffer | number);
@@ -127,14 +133,32 @@ export class JobRef<Result = unknown> {
   /** Runs a waiting job now, and a dead one again like a new one. False: there is none, or it runs or is held up. */
   async requeue(): Promise<boolean> {
     const [code, , codes] = await this.onItsShard("requeue", [`0 ${randomName()}`, "0", "0", "0", "0", this.id]);
-    return code === OK && (codes as number[])[0] === OK;
+    if (code !== OK || (codes as number[])[0] !== OK) return false;
+    if (this.#accepted !== "0") await this.look("job", "0"); // if it was dead, this life is over
+    return true;
   }
 
   /** What is known of the job now. `unknown`: it is done and not kept, or it never was. */
   async state(): Promise<State> {
-    const answer = await this.onItsShard("job", [this.id, "0", this.#accepted, "0"]);
+    const answer = await this.look("job", "0");
     const found = answer[0] === OK ? STATES[String(answer[2])] : WORDS[String(answer[4])];
     return found ?? "unknown";
+  }
+
+  /**
+   * Asks for the job. A life that has ended as dead is not asked for again: a retry begins another one,
+   * which is the answer if there is one already.
+   */
+  private async look(name: ScriptName, whole: Word, more: Word[] = []): Promise<Answer> {
+    const accepted = this.#accepted;
+    const answer = await this.onItsShard(name, [this.id, whole, accepted, "0", ...more]);
+    if (accepted === "0") return answer;
+    const there = answer[0] === OK;
+    if (there && String(answer[2]) === "dead") this.#accepted = "0";
+    if (there || String(answer[4]) !== "dead") return answer;
+    this.#accepted = "0";
+    const now = await this.onItsShard(name, [this.id, whole, "0", "0", ...more]);
+    return now[0] === OK ? now : answer;
   }
 
   /** The answer of the shard that has the job; of a queue without shards, that of the queue. */

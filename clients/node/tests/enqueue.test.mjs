@@ -4,7 +4,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { Holdfast, JobCancelled, JobDead, JobUnknown, NoAnswer, Refused } from "holdfast-queue";
+import { Holdfast, JobCancelled, JobDead, JobUnknown, NoAnswer, Refused, ResultTimeout } from "holdfast-queue";
 import { Server, until } from "./server.mjs";
 
 let server, hf, r;
@@ -196,6 +196,40 @@ test("hooks", async () => {
   const ref = await own.send("t", { a: 1 }, { headers: { locale: "de" } });
   assert.equal(await recordOf(ref), '{"type":"t","headers":{"locale":"de","tenant":"7"}}\n{"a":1,"more":"default"}');
   own.close();
+});
+
+// As a worker does it, of a job that is awaited.
+async function die(ref) {
+  const p = `hf:{${ref.queue}}:`;
+  const [accepted] = (await r.hget(`${p}waits`, ref.id)).split(" ");
+  await r.hdel(`${p}waits`, ref.id);
+  await r.zrem(`${p}schedule`, ref.id);
+  await r.set(`${p}ended:@${accepted}:${ref.id}`, "1700000000000 dead *");
+  await r.hset(`${p}jobs`, ref.id, '{"type":"t","error":"no such user"}\n');
+  await r.zadd(`${p}dead`, 1700000000000, ref.id);
+}
+
+test("a retry begins a new life", async () => {
+  for (const outside of [true, false])
+    for (const told of [true, false]) {
+      const ref = await hf.send("t", 1, { keep: "1h", awaited: true });
+      await die(ref);
+      if (told) await assert.rejects(ref.result({ timeout: "1m" }), JobDead);
+      assert.ok(await (outside ? hf.ref(ref.id) : ref).requeue());
+      await assert.rejects(ref.result({ timeout: 200 }), ResultTimeout);
+      assert.equal(await ref.state(), "waiting");
+    }
+  const gone = await hf.send("t", 1, { keep: "1h", awaited: true });
+  await die(gone);
+  await r.zrem("hf:{default}:dead", gone.id);
+  await r.hdel("hf:{default}:jobs", gone.id);
+  await assert.rejects(gone.result({ timeout: "1m" }), /removed since then/);
+});
+
+test("the keep of another job is not known", async () => {
+  await hf.send("t", 1, { keep: "1h", id: "x", unique: "k" });
+  for (const options of [{ id: "x" }, { unique: "k" }])
+    await assert.rejects((await hf.send("t", 1, options)).result({ timeout: 200 }), ResultTimeout);
 });
 
 test("mistakes of the caller", async () => {

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import redis
 
-from holdfast_queue import Call, Holdfast, Job, JobCancelled, JobUnknown, NoAnswer, NotKept, Refused
+from holdfast_queue import Call, Holdfast, Job, JobCancelled, JobDead, JobRef, JobUnknown, NoAnswer, NotKept, Refused
 
 from conftest import Server
 
@@ -408,6 +408,49 @@ def test_a_queue_with_shards(hf: Holdfast, r: redis.Redis) -> None:
     assert hf.ref("x", "wide").cancel() and hf.ref(refs[3].id, "wide").cancel()
     with pytest.raises(ValueError, match="one shard"):
         hf.enqueue_many([add.using(id=f"id-{k}").call(k) for k in range(20)])
+
+
+def die(r: redis.Redis, ref: JobRef) -> None:
+    """As a worker does it, of a job that is awaited."""
+    p = f"hf:{{{ref.queue}}}:"
+    waits: Any = r.hget(p + "waits", ref.id)
+    r.hdel(p + "waits", ref.id)
+    r.zrem(p + "schedule", ref.id)
+    r.set(f"{p}ended:@{waits.split()[0].decode()}:{ref.id}", "1700000000000 dead *")
+    r.hset(p + "jobs", ref.id, '{"type":"t","error":"no such user"}\n')
+    r.zadd(p + "dead", {ref.id: 1700000000000})
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_retry_begins_a_new_life(hf: Holdfast, r: redis.Redis, outside: bool, told: bool) -> None:
+    ref = hf.send("t", keep="1h", awaited=True)
+    die(r, ref)
+    if told:
+        with pytest.raises(JobDead, match="no such user"):
+            ref.result(timeout=60)
+    assert (hf.ref(ref.id) if outside else ref).requeue()
+    with pytest.raises(TimeoutError):
+        ref.result(timeout=0.2)
+    assert ref.state() == "waiting"
+
+
+def test_a_dead_job_that_is_gone(hf: Holdfast, r: redis.Redis) -> None:
+    ref = hf.send("t", keep="1h", awaited=True)
+    die(r, ref)
+    r.zrem("hf:{default}:dead", ref.id)
+    r.hdel("hf:{default}:jobs", ref.id)
+    with pytest.raises(JobDead, match="removed since then"):
+        ref.result(timeout=60)
+    early = hf.send("t", awaited=True, delay="1h")
+    assert early.requeue() and early._accepted != "0"  # it was not dead: the same life
+
+
+def test_the_keep_of_another_job_is_not_known(hf: Holdfast) -> None:
+    hf.send("t", keep="1h", id="x", unique="k")
+    for ref in (hf.send("t", id="x"), hf.send("t", unique="k")):
+        with pytest.raises(TimeoutError):
+            ref.result(timeout=0.2)
 
 
 @pytest.mark.parametrize("url, text", [

@@ -518,11 +518,12 @@ class Holdfast:
         refs = []
         for k, (call, id) in enumerate(zip(calls, ids)):
             outcome: Outcome = "exists" if codes and codes[k] in _PLAIN_EXISTS else "new"
-            refs.append(JobRef(self, id, call.plan.queue, outcome, tag, call.plan.kept))
+            refs.append(JobRef(self, id, call.plan.queue, outcome, tag, call.plan.kept or outcome == "exists"))
         met = answer[4] if len(answer) > 4 else ()
         for place, how, other, _ in zip(met[::4], met[1::4], met[2::4], met[3::4]):
             ref = refs[int(place) - 1]
             ref.outcome = _HOW[bytes(how)]
+            ref._kept = ref._kept or ref.outcome == "skipped"
             if ref.outcome != "parked":
                 ref.id = other.decode()
         awaited = answer[5] if len(answer) > 5 else ()

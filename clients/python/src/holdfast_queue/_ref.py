@@ -50,7 +50,7 @@ class JobRef:
         self._hf = hf
         self._tag = tag
         self._kept = kept
-        self._accepted = "0"
+        self._accepted = "0"  # which life of the id is meant: when it was accepted; 0: the present one
 
     def __repr__(self) -> str:
         return f"JobRef(id={self.id!r}, queue={self.queue!r}, outcome={self.outcome!r})"
@@ -132,10 +132,30 @@ class JobRef:
     def _requeue(self) -> Steps[bool]:
         word = self._hf._word()
         answer = yield from self._on_its_shard("requeue", f"0 {word}", 0, 0, 0, 0, self.id)
-        return bool(answer[0] == _OK and answer[2][0] == _OK)
+        if answer[0] != _OK or answer[2][0] != _OK:
+            return False
+        if self._accepted != "0":  # if it was dead, this life is over
+            yield from self._look("job", 0)
+        return True
+
+    def _look(self, name: str, whole: int, *more: Any) -> Steps[list[Any]]:
+        """Asks for the job. A life that has ended as dead is not asked for again: a retry begins another one,
+        which is the answer if there is one already."""
+        accepted = self._accepted
+        answer = yield from self._on_its_shard(name, self.id, whole, accepted, 0, *more)
+        if accepted == "0":
+            return answer
+        there = answer[0] == _OK
+        if there and _text(answer[2]) == "dead":
+            self._accepted = "0"
+        if there or _text(answer[4]) != "dead":
+            return answer
+        self._accepted = "0"
+        now = yield from self._on_its_shard(name, self.id, whole, 0, 0, *more)
+        return now if now[0] == _OK else answer
 
     def _state(self) -> Steps[State]:
-        answer = yield from self._on_its_shard("job", self.id, 0, self._accepted, 0)
+        answer = yield from self._look("job", 0)
         if answer[0] == _OK:
             return _STATES.get(_text(answer[2]), "unknown")
         return _WORDS.get(_text(answer[4]), "unknown")
@@ -168,7 +188,7 @@ class JobRef:
         until = None if timeout is None else time.monotonic() + timeout
         waiting = False
         while True:
-            answer = yield from self._on_its_shard("await", self.id, 1, self._accepted, 0, client, 1)
+            answer = yield from self._look("await", 1, client, 1)
             ended, value = self._end(answer)
             if ended:
                 return value
