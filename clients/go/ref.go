@@ -69,8 +69,8 @@ type JobRef struct {
 // String returns the queue and the id.
 func (r *JobRef) String() string { return r.Queue + "/" + r.ID }
 
-// Cancel removes a waiting job, and asks the worker of a running one to end it.
-// It returns false if the job has ended already.
+// Cancel removes a waiting job, and asks the worker of a running one to end it. The
+// worker hears it when it next renews the lock, within about a third of the lease. It returns false if the job has ended already.
 func (r *JobRef) Cancel(ctx context.Context) (bool, error) {
 	if r.fake != nil {
 		return r.fake.Cancel(), nil
@@ -203,7 +203,8 @@ func (r *JobRef) ask(ctx context.Context, script string, args ...any) ([]any, er
 
 // Result waits for the end of a job, and returns what its handler returned: its
 // JSON as an R, or its bytes if R is []byte. A job without a result gives the zero
-// value. Redis announces the end, so nothing polls.
+// value. Redis announces the end; in case that is lost, Result asks every 2 s. Give
+// ctx a deadline: a job whose type no worker handles waits for ever.
 //
 // The error is ErrNotKept at once if the job is known to have no Keep. Later it is
 // a *JobDeadError, ErrJobCancelled, ErrJobExpired, ErrJobUnknown, or that of ctx.

@@ -35,7 +35,7 @@ const RUNS = -6;
 const LOOK = 2000; // Redis tells the end; a message that is lost costs this
 
 export interface ResultOptions {
-  /** How long to wait; without it for ever. */
+  /** How long to wait; without it for ever, also if no worker handles the type of the job. */
   timeout?: Duration;
   /** Ends the wait. The job goes on. */
   signal?: AbortSignal;
@@ -124,7 +124,10 @@ export class JobRef<Result = unknown> {
     throw new ResultTimeout(this, "it has not ended in time");
   }
 
-  /** Removes a waiting job; asks the worker of a running one to end it. False: it has ended already. */
+  /**
+   * Removes a waiting job; asks the worker of a running one to end it, which hears it when it next renews
+   * the lock, within about a third of the lease. False: it has ended already.
+   */
   async cancel(): Promise<boolean> {
     const [code] = await this.onItsShard("cancel", [`0 ${randomName()}`, this.id]);
     return code === OK || code === RUNS;

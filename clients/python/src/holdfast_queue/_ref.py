@@ -65,6 +65,7 @@ class JobRef:
 
     def result(self, timeout: float | None = None) -> Any:
         """Waits up to `timeout` seconds for the end of the job, and returns what its handler returned.
+        Without `timeout` a job whose type no worker handles is waited for for ever.
 
         NotKept at once if the job is not kept; else JobDead, JobCancelled, JobExpired, JobUnknown or
         TimeoutError."""
@@ -76,7 +77,8 @@ class JobRef:
         return await self._hf._arun(self._result(timeout))
 
     def cancel(self) -> bool:
-        """Removes a waiting job; asks the worker of a running one to end it. False: it has ended already."""
+        """Removes a waiting job; asks the worker of a running one to end it, which hears it when it next renews
+        the lock, within about a third of the lease. False: it has ended already."""
         return self._hf._run(self._cancel())
 
     async def acancel(self) -> bool:
