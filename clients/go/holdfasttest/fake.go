@@ -95,22 +95,23 @@ func (f *Fake) Clear() {
 }
 
 // RunAll runs the jobs that wait, in their order and whatever their time, and
-// those that they enqueue. It returns how many ran. An error of a handler ends it,
-// unless the handler has chosen a verdict by RetryIn, Release, Dead or Cancel. A job
-// that should run again later does not: that might never end.
+// those that they enqueue: each one once. A job whose handler returns RetryIn or Release
+// is among Jobs again, for the next call. It returns how many ran. An error of a handler ends it,
+// unless the handler has chosen a verdict by RetryIn, Release, Dead or Cancel.
 func (f *Fake) RunAll(ctx context.Context, mux *holdfast.Mux) (int, error) {
-	for ran := 0; ; ran++ {
+	ran := map[*Job]bool{}
+	for {
 		f.mutex.Lock()
-		var next *Job
-		if len(f.waiting) > 0 {
-			next = f.waiting[0]
+		i := slices.IndexFunc(f.waiting, func(job *Job) bool { return !ran[job] })
+		if i < 0 {
+			f.mutex.Unlock()
+			return len(ran), nil
 		}
+		next := f.waiting[i]
 		f.mutex.Unlock()
-		if next == nil {
-			return ran, nil
-		}
+		ran[next] = true
 		if err := f.run(ctx, mux, next); err != nil {
-			return ran + 1, err
+			return len(ran), err
 		}
 	}
 }
@@ -139,6 +140,9 @@ func (f *Fake) run(ctx context.Context, mux *holdfast.Mux, job *Job) error {
 		job.state = holdfast.StateDead
 		return fmt.Errorf("%s %s: %w", job.Type, job.ID, err)
 	}
+	if job.state == holdfast.StateWaiting {
+		f.putBack(job)
+	}
 	return nil
 }
 
@@ -149,6 +153,21 @@ func (f *Fake) move(job *Job, state holdfast.State) {
 		f.done = append(f.done, job)
 	}
 	job.state = state
+}
+
+// putBack is called with the mutex held.
+func (f *Fake) putBack(job *Job) {
+	if job.verdict.Kind == pipe.Release {
+		job.attempts--
+	}
+	job.At, job.Delay = time.Time{}, 0
+	if job.verdict.In != nil {
+		job.Delay = *job.verdict.In
+	}
+	if i := slices.Index(f.done, job); i >= 0 {
+		f.done = slices.Delete(f.done, i, i+1)
+	}
+	f.waiting = append(f.waiting, job)
 }
 
 // A sink takes the jobs of the client.

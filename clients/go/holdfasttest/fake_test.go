@@ -3,6 +3,7 @@ package holdfasttest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,9 +129,45 @@ func TestAVerdictIsNoErrorOfTheTest(t *testing.T) {
 		if c.text == "" && err != nil || c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%s: found %v", c.to, err)
 		}
-		if state, _ := ref.State(ctx); state != c.state || fake.Done()[0].Err() == nil {
+		if state, _ := ref.State(ctx); state != c.state || append(fake.Done(), fake.Jobs()...)[0].Err() == nil {
 			t.Errorf("%s: found %v", c.to, state)
 		}
+	}
+}
+
+func TestAJobThatAsksForAnotherRunWaits(t *testing.T) {
+	ctx := context.Background()
+	var attempts []int
+	mux := holdfast.NewMux()
+	holdfast.Handle(mux, func(ctx context.Context, job *holdfast.Job[email]) error {
+		attempts = append(attempts, job.Attempt)
+		switch len(attempts) {
+		case 1:
+			return holdfast.RetryIn(30*time.Second, errBusy)
+		case 2:
+			return holdfast.ReleaseIn(time.Minute, nil)
+		}
+		return nil
+	})
+	fake := holdfasttest.New()
+	ref, err := holdfast.Enqueue(ctx, fake.Client(), email{"ada"}, holdfast.Delay(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, delay := range []time.Duration{30 * time.Second, time.Minute} {
+		if ran, err := fake.RunAll(ctx, mux); ran != 1 || err != nil {
+			t.Errorf("found %d, %v", ran, err)
+		}
+		jobs := fake.Jobs()
+		if len(jobs) != 1 || len(fake.Done()) != 0 || jobs[0].ID != ref.ID || jobs[0].Delay != delay {
+			t.Fatalf("found %+v", jobs)
+		}
+	}
+	if ran, err := fake.RunAll(ctx, mux); ran != 1 || err != nil || len(fake.Jobs()) != 0 || len(fake.Done()) != 1 {
+		t.Errorf("found %d, %v", ran, err)
+	}
+	if !slices.Equal(attempts, []int{1, 2, 2}) {
+		t.Errorf("found %v", attempts)
 	}
 }
 
