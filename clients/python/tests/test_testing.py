@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast_queue import Cancel, Dead, Holdfast, HoldfastError, Job, JobDead, Retry, current_job
+from holdfast_queue import Cancel, Dead, Holdfast, HoldfastError, Job, JobDead, Release, Retry, current_job
 from holdfast_queue.testing import Fake
 
 hf = Holdfast("unix:///nowhere")
@@ -71,6 +71,35 @@ def test_ends() -> None:
         ends.enqueue("bug")
         with pytest.raises(KeyError):
             q.run_all()
+
+
+def test_a_job_that_asks_for_another_run_waits() -> None:
+    own = Holdfast("unix:///nowhere")
+    runs: list[tuple[int, int]] = []
+
+    @own.job(max_attempts=2)
+    def busy(job: Job) -> None:
+        runs.append((job.attempt, job.max_attempts))
+        raise Retry("busy", delay="30s")
+
+    @own.job
+    def not_yet(job: Job) -> None:
+        runs.append((job.attempt, job.max_attempts))
+        if len(runs) < 4:
+            raise Release(delay="1m")
+
+    with own.testing("fake") as q:
+        ref = busy.enqueue()
+        assert q.run_all() == 1 and q.jobs == [ref] and q.done == [] and ref.state() == "waiting"
+        assert q.jobs[0].due == -30000 and q.jobs[0].attempts == 1
+        assert q.run_all() == 1 and q.jobs == [] and q.done == [ref] and ref.state() == "dead"
+        with pytest.raises(JobDead) as caught:
+            ref.result()
+        assert caught.value.text == "busy"
+        other = not_yet.using(max_attempts=7).enqueue()
+        assert q.run_all() == 1 and q.jobs == [other] and q.jobs[0].attempts == 0 and q.jobs[0].due == -60000
+        assert q.run_all() == 1 and other.state() == "done"
+    assert runs == [(1, 2), (2, 2), (1, 7), (1, 7)]
 
 
 def test_arguments_go_through_json() -> None:

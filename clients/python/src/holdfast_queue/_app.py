@@ -547,7 +547,7 @@ class Holdfast:
         run(self, list(queues) if queues is not None else None, processes, config, logs)
 
     def close(self) -> None:
-        """Closes the connections of blocking calls."""
+        """Closes the connections of blocking calls. A later call opens new ones."""
         self._link.close()
 
     async def aclose(self) -> None:

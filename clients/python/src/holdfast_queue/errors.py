@@ -24,7 +24,7 @@ class NoAnswer(HoldfastError, ConnectionError):
 
 
 class JobError(HoldfastError):
-    """A job has no result."""
+    """A job has no result. `text` says why."""
 
     def __init__(self, ref: JobRef, text: str):
         super().__init__(f"{ref.id}: {text}")
@@ -37,7 +37,7 @@ class NotKept(JobError):
 
 
 class JobDead(JobError):
-    """The job is dead; `text` is its last error."""
+    """The job is dead; `text` is its last error with its stack."""
 
 
 class JobCancelled(JobError):

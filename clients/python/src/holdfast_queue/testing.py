@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ._app import Call, Holdfast
 
 Mode = Literal["fake", "inline"]
+_MAX_ATTEMPTS = 20  # of a worker without other settings
 
 
 class FakeJob(JobRef):
@@ -56,9 +57,15 @@ class FakeJob(JobRef):
     def __repr__(self) -> str:
         return f"<FakeJob {self.type} {self.args!r} {self.ended}>"
 
+    @property
+    def max_attempts(self) -> int:
+        function = self._hf.jobs.get(self.type)
+        declared = None if function is None else function.ready.get("max_attempts")
+        return int(self.options.get("max_attempts") or declared or _MAX_ATTEMPTS)
+
     def job(self) -> Job:
-        return Job(id=self.id, type=self.type, queue=self.queue, attempt=self.attempts + 1, headers=self.headers,
-                   payload=self.payload, created=int(time.time() * 1000))
+        return Job(id=self.id, type=self.type, queue=self.queue, attempt=self.attempts + 1,
+                   max_attempts=self.max_attempts, headers=self.headers, payload=self.payload, created=int(time.time() * 1000))
 
     def state(self) -> State:
         return self.ended
@@ -81,7 +88,7 @@ class FakeJob(JobRef):
         if self.ended == "cancelled":
             raise JobCancelled(self, "it was cancelled")
         if self.error is not None:
-            raise JobDead(self, _run.text_of(self.error))
+            raise JobDead(self, _run.end_of_error(None, self.job(), self.error).error)
         return self.value
 
     async def aresult(self, timeout: float | None = None) -> Any:
@@ -117,6 +124,11 @@ class Fake:
         self.jobs.remove(job)
         self.done.append(job)
         job.ended = ended
+
+    def _put_back(self, job: FakeJob) -> None:
+        self.done.remove(job)
+        self.jobs.append(job)
+        job.ended = "waiting"
 
     # ---- enqueueing ----
 
@@ -161,20 +173,27 @@ class Fake:
     # ---- running ----
 
     def run_all(self) -> int:
-        """Runs the waiting jobs, in their order and whatever their time, and those that they enqueue. Returns
-        how many ran. An exception of a handler ends it."""
-        n = 0
-        while self.jobs:
-            self._run(self.jobs[0])
-            n += 1
-        return n
+        """Runs the waiting jobs, in their order and whatever their time, and those that they enqueue: each one once.
+        A job that raises Retry or Release is in `jobs` again, for the next call, until its attempts are used up.
+        Returns how many ran. An exception of a handler ends it."""
+        ran: list[FakeJob] = []
+        while (job := self._next(ran)) is not None:
+            self._run(job)
+        return len(ran)
 
     async def arun_all(self) -> int:
-        n = 0
-        while self.jobs:
-            await self._arun(self.jobs[0])
-            n += 1
-        return n
+        ran: list[FakeJob] = []
+        while (job := self._next(ran)) is not None:
+            await self._arun(job)
+        return len(ran)
+
+    def _next(self, ran: list[FakeJob]) -> FakeJob | None:
+        """The first job that is not among those that ran, of which it then is one."""
+        for job in self.jobs:
+            if not any(job is each for each in ran):
+                ran.append(job)
+                return job
+        return None
 
     def _run(self, fake: FakeJob) -> None:
         function = fake._hf.jobs.get(fake.type)
@@ -226,7 +245,12 @@ class Fake:
             fake.ended = "cancelled"
         except (Retry, Release) as verdict:
             fake.attempts += isinstance(verdict, Retry)
-            fake.ended, fake.error = "waiting", verdict  # it is not run again by itself: that might never end
+            fake.error = verdict
+            if isinstance(verdict, Retry) and fake.attempts >= fake.max_attempts:
+                fake.ended = "dead"
+            else:
+                fake.due = -(verdict.delay or 0)
+                self._put_back(fake)
         except Dead as verdict:
             fake.ended, fake.error = "dead", verdict
         except BaseException as error:
