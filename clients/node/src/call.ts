@@ -31,7 +31,9 @@ export class Plan {
 }
 
 /** One job for `enqueueMany`. Hooks of `onEnqueue` may change `data` and `headers`. */
-export class Call {
+export class Call<Result = unknown> {
+  /** For the compiler alone: what the handler returns. */
+  declare readonly result?: Result;
   private own: Record<string, string> | undefined;
   private payload: string | Buffer = "";
 
@@ -81,6 +83,9 @@ export class Call {
     return typeof payload === "string" ? line + payload : Buffer.concat([Buffer.from(line), payload]);
   }
 }
+
+/** What the handlers of some calls return. */
+export type ResultOf<Each extends Call> = Each extends Call<infer Result> ? Result : never;
 
 function payloadOf(type: string, data: unknown): string | Buffer {
   if (data === undefined) return "";

@@ -15,20 +15,20 @@ export class Refused extends HoldfastError {}
 /** Redis has not answered in time. The request may have been executed all the same. */
 export class NoAnswer extends HoldfastError {}
 
-/** A job has no result. `text` says why. */
+/** A job has no result. `text` says why; the message has only its first line. */
 export class JobError extends HoldfastError {
   constructor(
     readonly ref: JobRef<unknown>,
     readonly text: string,
   ) {
-    super(`${ref.id}: ${text}`);
+    super(`${ref.id}: ${text.split("\n", 1)[0]}`);
   }
 }
 
 /** The job is not kept when it is done, so it has no result: give it `keep`. */
 export class NotKept extends JobError {}
 
-/** The job is dead; `text` is its last error. */
+/** The job is dead; `text` is its last error with its stack. */
 export class JobDead extends JobError {}
 
 /** The job was cancelled or deleted. */

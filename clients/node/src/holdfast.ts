@@ -1,7 +1,7 @@
 /** `Holdfast`: the jobs of a program, and the Redis that has them. */
 import type { ConnectionOptions } from "node:tls";
 import { inspect, type InspectOptions } from "node:util";
-import { Call, Plan } from "./call.js";
+import { Call, Plan, type ResultOf } from "./call.js";
 import { toMs, type Duration } from "./durations.js";
 import { HoldfastError } from "./errors.js";
 import { checkName } from "./ids.js";
@@ -170,8 +170,8 @@ export class Holdfast {
   // ---- enqueueing ----
 
   /** Enqueues up to 10,000 jobs of one queue with one request: all of them, or none. */
-  enqueueMany(calls: Iterable<Call>): Promise<JobRef[]> {
-    return this.accept([...calls]);
+  enqueueMany<Each extends Call>(calls: Iterable<Each>): Promise<JobRef<ResultOf<Each>>[]> {
+    return this.accept([...calls]) as Promise<JobRef<ResultOf<Each>>[]>;
   }
 
   /** Enqueues a job whose handler is not known here. Bytes go as they are, anything else as JSON. */
@@ -220,11 +220,22 @@ export class Holdfast {
     return listener;
   }
 
-  /** Closes the connections of this package. A client that the program has passed stays open. */
+  /**
+   * Closes the connections of this package, so that the program can end. Later calls are refused.
+   * A client that the program has passed stays open.
+   */
   close(): void {
     for (const listener of this.listeners.values()) listener.close();
     this.listeners.clear();
     this.link.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
   }
 
   // ---- the rest ----

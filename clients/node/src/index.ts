@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /** Holdfast for Node: typed jobs on a queue in Redis whose jobs are held by locks. docs/node.md is the manual. */
 export { Holdfast, type HoldfastOptions } from "./holdfast.js";
 export { type Call } from "./call.js";

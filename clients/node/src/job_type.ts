@@ -3,7 +3,7 @@ import type { Duration } from "./durations.js";
 import type { Holdfast } from "./holdfast.js";
 import { checkName } from "./ids.js";
 import type { Job } from "./job.js";
-import { count, TIMEOUT_MAX, type EnqueueOptions } from "./options.js";
+import { checkObject, count, TIMEOUT_MAX, type EnqueueOptions } from "./options.js";
 import { Call, Plan } from "./call.js";
 import { toMs } from "./durations.js";
 import type { JobRef } from "./ref.js";
@@ -67,6 +67,7 @@ export class JobType<Input, Result, Data = Input> {
     readonly schema: StandardSchema | undefined,
     readonly bytes: boolean,
   ) {
+    checkObject(options);
     for (const name of Object.keys(options))
       if (!NAMES.includes(name))
         throw new TypeError(`${type}: expected one of the options ${NAMES.join(", ")}, found '${name}'`);
@@ -84,7 +85,7 @@ export class JobType<Input, Result, Data = Input> {
   }
 
   /** A job for `enqueueMany`. */
-  call(...[data, options]: Arguments<Input>): Call {
+  call(...[data, options]: Arguments<Input>): Call<Result> {
     return this.made(data, options);
   }
 
@@ -105,7 +106,8 @@ export class JobType<Input, Result, Data = Input> {
     return new Plan(this.type, this.queue, { ...this.carried, ...options }, this.options.keep !== undefined);
   }
 
-  private made(data: unknown, options: EnqueueOptions | undefined): Call {
+  private made(data: unknown, options: EnqueueOptions | undefined): Call<Result> {
+    if (options !== undefined) checkObject(options);
     if (this.bytes && !(data instanceof Uint8Array)) throw new TypeError(`${this.type}: expected bytes as its data`);
     return new Call(this.type, options === undefined ? this.plan : this.planOf(options), data, this.schema);
   }

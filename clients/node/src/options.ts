@@ -5,26 +5,47 @@ import { checkHeaders, type Fields, type Headers } from "./record.js";
 
 /** What `enqueue` and `call` take as their second argument. */
 export interface EnqueueOptions {
+  /** The queue of the job; without it that of its type. */
   queue?: string;
+  /** Its id; without it one is made. While a job with this id waits, runs or is dead, another one is not accepted. */
   id?: string;
+  /** It starts no sooner than after this time. */
   delay?: Duration;
+  /** It starts no sooner than at this time: a Date, or a text with its zone. */
   at?: Date | string;
+  /** Texts beside the data, at most 4 KiB. */
   headers?: Headers;
+  /** After this many failed attempts it is dead: 20 without it. */
   maxAttempts?: number;
+  /** A run that takes longer is ended, and is a failed attempt. */
   timeout?: Duration;
+  /** How long it is kept with its result when it is done; without it, it has no result. */
   keep?: Duration;
+  /** Waiting jobs of a higher priority start first. */
   priority?: "high" | "normal" | "low";
+  /** If it has not started after this time, it expires. */
   startWithin?: Duration;
+  /** What becomes of it when it expires: `drop` (without it) removes it, `dead` keeps it as a dead job. */
   expired?: "drop" | "dead";
+  /** The type of a job that is enqueued when this one is dead. */
   onDead?: string;
+  /** A unique key, at most 256 bytes: its queue holds at most one job with it at a time. */
   unique?: string;
+  /** When it frees its key: at its `end` (without it), at its `start`, or when it is `done`, also if it was dead before. */
   uniqueUntil?: "end" | "start" | "done";
+  /** Its key is taken for at least this time, even if it is done sooner. */
   uniqueFor?: Duration;
+  /** What happens to it if its key is taken: `skip` without it. */
   onConflict?: "skip" | "replace" | "next" | "cancel";
+  /** It starts when no other job with its key has come for this time. It needs `unique` and `maxWait`. */
   debounce?: Duration;
+  /** With `debounce`: it starts at the latest after this time. */
   maxWait?: Duration;
+  /** One job with its key is accepted in this time. It needs `unique`. */
   throttle?: Duration;
+  /** Redis remembers its end for a caller that asks a moment later. */
   awaited?: boolean;
+  /** Removes a dead job with the chosen `id` first. */
   replaceDead?: boolean;
 }
 
@@ -45,9 +66,14 @@ const duration: Check = (value, name) => toMs(value as Duration, name, 1);
 export function choice(...choices: [string, ...string[]]): Check {
   return (value, name) => {
     if (typeof value !== "string" || !choices.includes(value))
-      throw new TypeError(`${name}: expected ${choices.join(" or ")}, found ${shown(value)}`);
+      throw new TypeError(`${name}: expected ${listOf(choices)}, found ${shown(value)}`);
     return value === choices[0] ? undefined : value;
   };
+}
+
+export function listOf(choices: string[]): string {
+  const quoted = choices.map((each) => `"${each}"`);
+  return `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
 }
 
 const flag: Check = (value, name) => {
@@ -93,7 +119,13 @@ const FIELDS: Record<keyof EnqueueOptions, readonly [string, Check] | null> = {
 
 const NEED_UNIQUE = ["uniqueUntil", "uniqueFor", "onConflict", "debounce", "maxWait", "throttle"] as const;
 
+export function checkObject(options: unknown): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw new TypeError(`options: expected an object, found ${shown(options)}`);
+}
+
 export function fieldsOf(options: EnqueueOptions): Fields {
+  checkObject(options);
   const fields: Fields = {};
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(FIELDS, name))

@@ -4,6 +4,7 @@ import { toMs, type Duration } from "./durations.js";
 import { JobCancelled, JobDead, JobExpired, JobUnknown, NotKept, ResultTimeout } from "./errors.js";
 import type { Holdfast } from "./holdfast.js";
 import { randomName, shardOf } from "./ids.js";
+import { checkObject } from "./options.js";
 import { Sharded, type Answer } from "./redis/link.js";
 import type { ScriptName } from "./scripts.js";
 import type { Word } from "./redis/client.js";
@@ -87,6 +88,7 @@ export class JobRef<Result = unknown> {
    * once if the job is not kept; else with JobDead, JobCancelled, JobExpired, JobUnknown or ResultTimeout.
    */
   async result(options: ResultOptions = {}): Promise<Result> {
+    checkObject(options);
     const until = options.timeout === undefined ? Infinity : performance.now() + toMs(options.timeout, "timeout");
     if (!this.#kept) throw new NotKept(this, "it has no `keep`, so nothing is left of it when it is done");
     options.signal?.throwIfAborted();

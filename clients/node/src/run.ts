@@ -107,6 +107,11 @@ export function endOfError(type: JobType<never, unknown>, job: Job, error: unkno
   }
 }
 
+/** The error of a run in a test mode: the text that the record of a real job has. */
+export function errorTextOf(error: unknown): string {
+  return error instanceof Verdict ? (endOfVerdict(error).error ?? "") : textOf(error);
+}
+
 function endOfVerdict(error: Verdict): End {
   const word =
     error instanceof Dead

@@ -2,7 +2,7 @@
 import { shown, toMs, toUnixMs, type Duration } from "./durations.js";
 import { checkName } from "./ids.js";
 import type { Arguments, JobType } from "./job_type.js";
-import { count, type EnqueueOptions } from "./options.js";
+import { count, listOf, type EnqueueOptions } from "./options.js";
 
 /** How a schedule goes on (docs/schedules.md), and the options of its jobs. */
 export interface ScheduleOptions<Input = unknown> extends Pick<
@@ -44,9 +44,7 @@ export function scheduleOf(job: JobType<never, unknown>, when: object, options: 
     throw new TypeError("expected no unique keys, headers, ids and times for the jobs of a schedule");
   for (const [name, value] of Object.entries({ missed, overlap }))
     if (value !== undefined && !CHOICES[name as keyof typeof CHOICES].includes(value))
-      throw new TypeError(
-        `${name}: expected ${CHOICES[name as keyof typeof CHOICES].join(" or ")}, found ${shown(value)}`,
-      );
+      throw new TypeError(`${name}: expected ${listOf(CHOICES[name as keyof typeof CHOICES])}, found ${shown(value)}`);
   const frame = {
     id: checkName(id, "id"),
     ...when,

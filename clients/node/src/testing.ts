@@ -13,7 +13,9 @@ import { Job } from "./job.js";
 import type { JobFrame } from "./pipe/frames.js";
 import type { Headers } from "./record.js";
 import { JobRef, type Outcome, type State } from "./ref.js";
-import { call as callHandler, endOfValue, textOf } from "./run.js";
+import { call as callHandler, endOfValue, errorTextOf } from "./run.js";
+
+const MAX_ATTEMPTS = 20; // of a worker without other settings
 
 export type Mode = "fake" | "inline";
 
@@ -24,6 +26,8 @@ export class FakeJob extends JobRef {
   readonly headers: Headers;
   /** The fields of its record, as in docs/jobs.md. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** When it is to start; undefined: at once. */
+  due: Date | undefined;
   ended: State = "waiting";
   error: unknown;
   value: unknown;
@@ -45,6 +49,8 @@ export class FakeJob extends JobRef {
     this.payload = record.subarray(end + 1);
     this.headers = headers as Headers;
     this.options = options;
+    const { due } = call.plan; // a delay is negative
+    this.due = due === 0 ? undefined : new Date(due > 0 ? due : Date.now() - due);
   }
 
   /** The payload as JSON, or as it is. */
@@ -71,7 +77,7 @@ export class FakeJob extends JobRef {
     if (this.ended === "waiting")
       throw new HoldfastError(`${this.type}: the test mode has not run this job yet: call runAll() first`);
     if (this.ended === "cancelled") throw new JobCancelled(this, "it was cancelled");
-    if (this.error !== undefined) throw new JobDead(this, textOf(this.error));
+    if (this.error !== undefined) throw new JobDead(this, errorTextOf(this.error));
     return this.value;
   }
 
@@ -90,6 +96,10 @@ export class FakeJob extends JobRef {
     }
   }
 
+  private get maxAttempts(): number {
+    return Number(this.options.max_attempts ?? this.#hf.jobs.get(this.type)?.options.maxAttempts ?? MAX_ATTEMPTS);
+  }
+
   private job(): Job {
     const frame: JobFrame = {
       t: "job",
@@ -98,7 +108,7 @@ export class FakeJob extends JobRef {
       type: this.type,
       queue: this.queue,
       attempt: this.attempts + 1,
-      max_attempts: 20,
+      max_attempts: this.maxAttempts,
       fence: "1",
       created: Date.now(),
       headers: { ...this.headers },
@@ -108,12 +118,14 @@ export class FakeJob extends JobRef {
   }
 
   private fail(error: unknown): void {
-    this.ended =
-      error instanceof Cancel ? "cancelled" : error instanceof Retry || error instanceof Release ? "waiting" : "dead";
-    if (this.ended === "cancelled") return;
+    this.ended = error instanceof Cancel ? "cancelled" : "dead";
+    if (error instanceof Cancel) return;
     this.error = error;
     if (!(error instanceof Release || error instanceof Dead)) this.attempts++;
-    if (this.ended === "dead" && !(error instanceof Dead)) throw error;
+    if (error instanceof Release || (error instanceof Retry && this.attempts < this.maxAttempts)) {
+      this.due = error.delay === undefined ? undefined : new Date(Date.now() + error.delay);
+      this.test.putBack(this);
+    } else if (!(error instanceof Dead || error instanceof Retry)) throw error;
   }
 }
 
@@ -148,11 +160,19 @@ export class Testing {
     this.jobs.length = this.done.length = 0;
   }
 
-  /** Runs the waiting jobs, in their order and whatever their time, and those that they enqueue. Returns how many ran. */
+  /**
+   * Runs the waiting jobs, in their order and whatever their time, and those that they enqueue: each one once.
+   * A job that throws Retry or Release is in `jobs` again, for the next call, until its attempts are used up.
+   * Returns how many ran.
+   */
   async runAll(): Promise<number> {
-    let ran = 0;
-    for (let job = this.jobs[0]; job !== undefined; job = this.jobs[0], ran++) await job.run();
-    return ran;
+    const ran = new Set<FakeJob>();
+    for (;;) {
+      const job = this.jobs.find((each) => !ran.has(each));
+      if (job === undefined) return ran.size;
+      ran.add(job);
+      await job.run();
+    }
   }
 
   async take(hf: Holdfast, calls: readonly Call[]): Promise<JobRef[]> {
@@ -170,6 +190,12 @@ export class Testing {
     this.jobs.splice(this.jobs.indexOf(job), 1);
     this.done.push(job);
     job.ended = ended;
+  }
+
+  putBack(job: FakeJob): void {
+    this.done.splice(this.done.indexOf(job), 1);
+    this.jobs.push(job);
+    job.ended = "waiting";
   }
 
   private holderOf(job: FakeJob): [FakeJob | undefined, Outcome] {

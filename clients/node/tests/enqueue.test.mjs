@@ -1,6 +1,9 @@
 // Producers: options, outcomes, lost answers, hooks, both Redis packages and the program's own client.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { after, before, beforeEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
@@ -240,7 +243,7 @@ test("mistakes of the caller", async () => {
   await wrong(1, { at: "2030-01-31T08:00:00" }, /at: expected a Date, or a text/);
   await wrong(1, { delay: 1, at: new Date() }, /expected delay or at, found both/);
   await wrong(1, { max_attempts: 3 }, /expected one of the options queue, .* found 'max_attempts'/);
-  await wrong(1, { priority: "urgent" }, /priority: expected normal or high or low, found 'urgent'/);
+  await wrong(1, { priority: "urgent" }, /priority: expected "normal", "high" or "low", found 'urgent'/);
   await wrong(1, { maxAttempts: 0 }, /maxAttempts: expected a whole number from 1 to 1000000, found 0/);
   await wrong(1, { uniqueFor: "1m" }, /uniqueFor needs unique/);
   await wrong(1, { headers: { a: 1 } }, /headers: expected a text as 'a', found 1/);
@@ -280,4 +283,45 @@ test("a library that is chosen", async () => {
   const own = new Holdfast({ url: server.url, library: "ioredis" });
   assert.equal((await own.send("t")).outcome, "new");
   own.close();
+});
+
+for (const library of ["redis", "ioredis"])
+  test(`a closed Holdfast opens no connection: ${library}`, async () => {
+    const program = `
+      import { Holdfast } from "holdfast-queue";
+      const hf = new Holdfast({ url: ${JSON.stringify(server.url)}, library: "${library}" });
+      const ref = await hf.send("t", 1, { keep: "1h" });
+      const waits = ref.result();
+      const told = (error) => console.log(error.name + ": " + error.message);
+      const begun = hf.send("t");
+      hf.close();
+      await waits.catch(told);
+      await begun.catch(() => {}); // it may have been answered
+      await hf.send("t").catch(told);
+      await ref.result().catch(told);
+      await ref.state().catch(told);
+      const late = new Holdfast({ url: ${JSON.stringify(server.url)}, library: "${library}" });
+      const first = late.send("t");
+      await null;
+      late.close();
+      await first.catch(told);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      cwd: fileURLToPath(new URL("..", import.meta.url)),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const killed = setTimeout(() => child.kill("SIGKILL"), 120000);
+    let text = "";
+    child.stdout.on("data", (data) => (text += data));
+    const [status] = await once(child, "close");
+    clearTimeout(killed);
+    assert.deepEqual([status, text], [0, "HoldfastError: this Holdfast is closed\n".repeat(5)]);
+  });
+
+test("a Holdfast is closed at the end of its block", async () => {
+  for (const name of ["dispose", "asyncDispose"]) {
+    const own = new Holdfast({ url: server.url });
+    await own.send("t");
+    await own[Symbol[name]]();
+    await assert.rejects(own.send("t"), { name: "HoldfastError", message: "this Holdfast is closed" });
+  }
 });

@@ -1,7 +1,7 @@
 // The two forms of the package, and what is in it.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -84,7 +84,7 @@ test("a program that becomes the worker needs the command, and jobs", () => {
     [
       69,
       `holdfast: expected the command holdfast in the package @holdfast-queue/linux-${process.arch} or PATH, ` +
-        "or its file in HOLDFAST_BIN, found none\n",
+        "or its file in HOLDFAST_BIN, found none: install both .tgz files\n",
     ],
   );
   const wrong = start('hf.job("t", () => {});', { HOLDFAST_BIN: "/nowhere/holdfast" });
@@ -107,4 +107,34 @@ test("the status of the worker is that of the program", () => {
     { cwd: folder, env: { ...process.env, HOLDFAST_BIN: "/bin/false" } },
   );
   assert.equal(status, 1);
+});
+
+test("the declarations need the types of Node, and ask for them", () => {
+  const place = mkdtempSync(join(tmpdir(), "hf-types-"));
+  try {
+    const modules = join(place, "node_modules");
+    for (const [name, from] of [
+      ["holdfast-queue/package.json", "package.json"],
+      ["holdfast-queue/dist", "dist"],
+      ["@types/node", "node_modules/@types/node"],
+      ["undici-types", "node_modules/undici-types"],
+    ])
+      cpSync(join(folder, from), join(modules, name), { recursive: true });
+    writeFileSync(
+      join(place, "user.mts"),
+      `import { Holdfast } from "holdfast-queue";
+      const hf = new Holdfast();
+      hf.job("image", { bytes: true }, (data) => {
+        // @ts-expect-error: a Buffer has no such member
+        data.nothing;
+      });`,
+    );
+    const words = "--noEmit --strict --target es2022 --lib es2022,esnext.disposable --module nodenext".split(" ");
+    const tsc = join(folder, "node_modules/.bin/tsc");
+    const { status, stdout } = spawnSync(tsc, [...words, "user.mts"], { cwd: place, encoding: "utf8" });
+    assert.deepEqual([status, stdout], [0, ""]);
+    assert.equal(described.peerDependenciesMeta["@types/node"].optional, true);
+  } finally {
+    rmSync(place, { recursive: true });
+  }
 });

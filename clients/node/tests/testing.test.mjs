@@ -69,7 +69,57 @@ test("inline runs each job where it is enqueued", async () => {
   const q = hf.testing("inline");
   assert.equal(await (await add.enqueue({ a: 1, b: 2 })).result(), 3);
   await assert.rejects(fails.enqueue(), RangeError);
-  await assert.rejects((await dead.enqueue()).result(), JobDead);
+  await assert.rejects(
+    (await dead.enqueue()).result(),
+    (error) => error instanceof JobDead && error.text === "no such user",
+  );
+  q.end();
+});
+
+test("a fake job knows when it is due", async () => {
+  const hf = app();
+  const q = hf.testing("fake");
+  const start = Date.now();
+  await hf.send("t");
+  await hf.send("t", 1, { delay: "1h" });
+  await hf.send("t", 1, { at: "2030-01-31T08:00:00Z" });
+  const [now, later, at] = q.jobs.map(({ due }) => due);
+  assert.equal(now, undefined);
+  assert.ok(later >= start + 3600000 && later <= Date.now() + 3600000);
+  assert.deepEqual(at, new Date("2030-01-31T08:00:00Z"));
+  q.end();
+});
+
+test("a fake job that asks for another run waits, until its attempts are used up", async () => {
+  const hf = app();
+  const runs = [];
+  hf.job("busy", { maxAttempts: 2 }, (_data, job) => {
+    runs.push([job.attempt, job.maxAttempts]);
+    throw new Retry("busy", { delay: "30s" });
+  });
+  hf.job("not.yet", (_data, job) => {
+    runs.push([job.attempt, job.maxAttempts]);
+    if (runs.length < 4) throw new Release({ delay: "1m" });
+  });
+  const q = hf.testing("fake");
+  const busy = await hf.send("busy");
+  assert.equal(await q.runAll(), 1);
+  assert.deepEqual([q.jobs, q.done, await busy.state(), busy.attempts], [[busy], [], "waiting", 1]);
+  assert.ok(busy.due > Date.now());
+  assert.equal(await q.runAll(), 1);
+  assert.deepEqual([q.jobs, q.done, await busy.state()], [[], [busy], "dead"]);
+  await assert.rejects(busy.result(), (error) => error instanceof JobDead && error.text === "busy");
+  const other = await hf.send("not.yet", 1, { maxAttempts: 7 });
+  assert.equal(await q.runAll(), 1);
+  assert.deepEqual([q.jobs, other.attempts], [[other], 0]);
+  assert.equal(await q.runAll(), 1);
+  assert.deepEqual([q.jobs, await other.state()], [[], "done"]);
+  assert.deepEqual(runs, [
+    [1, 2],
+    [2, 2],
+    [1, 7],
+    [1, 7],
+  ]);
   q.end();
 });
 
@@ -226,7 +276,7 @@ test("schedules", () => {
   assert.throws(() => hf.every(report, 10, { id: "x" }), /every: expected a duration from 1000 ms/);
   assert.throws(
     () => hf.every(report, "1m", { id: "x", overlap: "maybe" }),
-    /overlap: expected skip or allow or cancel/,
+    /overlap: expected "skip", "allow" or "cancel"/,
   );
   assert.throws(() => hf.every(report, "1m", { id: "x", unique: "k" }), /expected no unique keys/);
 });
@@ -248,4 +298,24 @@ test("a trace context is in the headers, if the program has OpenTelemetry", asyn
     [{}, { tenant: "7", traceparent: "00-ab-01" }, { traceparent: "mine" }],
   );
   q.end();
+});
+
+test("a mistake in options is told", async () => {
+  const hf = app();
+  const type = hf.job("t", () => {});
+  const wrong = { name: "TypeError", message: "options: expected an object, found '5s'" };
+  await assert.rejects(type.enqueue(1, "5s"), wrong);
+  assert.throws(() => type.call(1, "5s"), wrong);
+  await assert.rejects(hf.send("t", 1, "5s"), wrong);
+  await assert.rejects(hf.ref("x").result("5s"), wrong);
+  assert.throws(() => hf.job("other", "5s", () => {}), wrong);
+  await assert.rejects(type.enqueue(1, null), /^TypeError: options: expected an object, found null/);
+  await assert.rejects(type.enqueue(1, { priority: "urgent" }), {
+    message: `priority: expected "normal", "high" or "low", found 'urgent'`,
+  });
+});
+
+test("the message of an error about a dead job has one line", () => {
+  const error = new JobDead(app().ref("x"), "Error: no\n    at here");
+  assert.deepEqual([error.message, error.text], ["x: Error: no", "Error: no\n    at here"]);
 });

@@ -29,7 +29,17 @@ await add.enqueue(
   { a: 1, b: sum },
   { delay: "10m", unique: "ada", headers: { tenant: "7" }, at: new Date(), priority: "high" },
 );
-await hf.enqueueMany([add.call({ a: 1 }), add.call({ a: 2 }, { id: "x" })]);
+const refs: JobRef<number>[] = await hf.enqueueMany([add.call({ a: 1 }), add.call({ a: 2 }, { id: "x" })]);
+const upper = hf.job("upper", async (data: string) => data.toUpperCase());
+const both: JobRef<number | string>[] = await hf.enqueueMany([add.call({ a: 1 }), upper.call("x")]);
+// @ts-expect-error: the result is a number
+const words: JobRef<string>[] = await hf.enqueueMany([add.call({ a: 1 })]);
+console.log(refs, both, words);
+{
+  using one = new Holdfast();
+  await using other = new Holdfast();
+  console.log(one, other);
+}
 // @ts-expect-error: a is missing
 await add.enqueue({});
 // @ts-expect-error: the data are missing

@@ -50,6 +50,7 @@ const LONGEST_PAUSE = 500;
 
 export class Link {
   private loaded = false;
+  private closed = false;
 
   constructor(
     private readonly route: Route,
@@ -62,6 +63,7 @@ export class Link {
    * of its clock; one that is sent again must not come later, also if that clock was set forward.
    */
   async send(name: ScriptName, key: string, args: Word[], knownUntil?: number): Promise<Answer> {
+    this.checkOpen();
     const { sha1, text } = script(name);
     let request = ["EVALSHA", sha1, "1", key, ...args];
     if (!this.loaded) await this.route.load();
@@ -96,17 +98,28 @@ export class Link {
   }
 
   /** A connection of the caller's own, for a command that waits. */
-  open(key: string): Promise<Client> {
+  async open(key: string): Promise<Client> {
+    this.checkOpen();
     return this.route.open(key);
   }
 
   close(): void {
+    this.closed = true;
     this.route.close();
   }
 
+  /** A closed one opens no connection: that would keep the program alive. */
+  private checkOpen(): void {
+    if (!this.closed) return;
+    this.route.close(); // what was opened meanwhile
+    throw new HoldfastError("this Holdfast is closed");
+  }
+
   private async execute(key: string, words: Word[], end: number): Promise<unknown> {
+    this.checkOpen();
     const left = Math.max(1, end - performance.now());
     const client = this.route.current(key) ?? (await inTime(this.route.connect(key), left));
+    this.checkOpen();
     try {
       return await inTime(client.execute(words), left);
     } catch (error) {

@@ -36,6 +36,7 @@ export class Listener {
 
   close(): void {
     this.closed = true;
+    for (const wakes of this.waiting.values()) wakes.forEach((wake) => wake());
     this.connection?.close();
   }
 

@@ -52,7 +52,8 @@ export function command(): string {
   const found = process.env.HOLDFAST_BIN ?? bundled() ?? inPath();
   if (found !== undefined) return found;
   process.stderr.write(
-    `holdfast: expected the command holdfast in the package ${PLATFORM} or PATH, or its file in HOLDFAST_BIN, found none\n`,
+    `holdfast: expected the command holdfast in the package ${PLATFORM} or PATH, or its file in HOLDFAST_BIN, ` +
+      `found none: install both .tgz files\n`,
   );
   process.exit(EXIT_UNAVAILABLE);
 }
