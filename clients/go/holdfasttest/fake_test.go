@@ -189,6 +189,10 @@ func TestInline(t *testing.T) {
 func TestNewJob(t *testing.T) {
 	job, told := holdfasttest.NewJob(email{"ada"})
 	job.Attempt = 2
+	job.Headers["tenant"] = "7"
+	if job.MaxAttempts != 20 {
+		t.Errorf("found %d attempts", job.MaxAttempts)
+	}
 	if err := job.Progress(50, "connected"); err != nil {
 		t.Fatal(err)
 	}
