@@ -53,6 +53,8 @@ typedef struct life {
     hf_minder_life process; /* pipe_fd: under lock */
     uv_poll_t watch;        /* on pidfd */
     uv_poll_t words;        /* on words_fd, while that is open */
+    bool asked;             /* for a byte, and it has not come */
+    unsigned missed;        /* ticks without it */
     int handles;            /* that are not closed yet */
 } life;
 
@@ -67,8 +69,6 @@ struct hf_minder {
     bool has_list;      /* under lock: the life has the list, and gets what changes */
     bool broken;        /* under lock: it does not read, and was killed */
     bool full;          /* under lock: the pipe had no room for a later deadline */
-    bool asked;         /* for a byte, and it has not come */
-    unsigned missed;    /* ticks without it */
     hf_minded *list;    /* under lock */
     size_t n;           /* under lock */
     uint32_t failures;  /* in a row */
@@ -378,12 +378,13 @@ static bool read_words(life *l);
 static void ask(hf_minder *minder)
 {
     hf_minder_record record = {.op = HF_MIND_ASK};
-    bool stuck = minder->asked || minder->full;
-    minder->missed = stuck ? minder->missed + 1 : 0;
-    if (minder->missed >= TICKS_MAX)
+    life *l = minder->life;
+    bool stuck = l->asked || minder->full;
+    l->missed = stuck ? l->missed + 1 : 0;
+    if (l->missed >= TICKS_MAX)
         give_up(minder);
-    else if (!minder->asked && minder->life->process.answers)
-        minder->asked = send_record(minder, &record, false);
+    else if (!l->asked && l->process.answers)
+        l->asked = send_record(minder, &record, false);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -406,7 +407,8 @@ static void start_ticking(hf_minder *minder)
 {
     if (minder->closing || uv_is_active((uv_handle_t *)&minder->tick))
         return;
-    minder->missed = 0;
+    if (minder->life != NULL)
+        minder->life->missed = 0;
     uv_update_time(minder->opts.loop);
     uv_timer_start(&minder->tick, on_tick, 0, TICK_MS);
 }
@@ -505,7 +507,7 @@ static bool read_words(life *l)
     if (!hf_minder_life_read(&l->process))
         return l->process.words_fd >= 0 && (errno == EAGAIN || errno == EINTR);
     if (said_hello)
-        l->minder->asked = false;
+        l->asked = false;
     else
         on_said_hello(l);
     return true;

@@ -731,6 +731,19 @@ static void turn_until_replaced(void)
     assert_true(hf_minder_ready(minder));
 }
 
+/* It is asked again and again meanwhile. */
+static void turn_for_4_s(void)
+{
+    uint64_t until_ms = hf_test_now_ms() + 4000;
+    uv_timer_t wake;
+    uv_timer_init(&loop, &wake);
+    uv_timer_start(&wake, on_guard, 10, 10);
+    while (hf_test_now_ms() < until_ms)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&wake, NULL);
+    uv_run(&loop, UV_RUN_NOWAIT);
+}
+
 static void a_stopped_minder_is_replaced_before_its_pipe_is_full(void **state)
 {
     (void)state;
@@ -753,18 +766,26 @@ static void a_minder_that_answers_stays(void **state)
 {
     (void)state;
     group kept = {.pid = 0};
-    uint64_t until_ms = hf_test_now_ms() + 4000; /* asked again and again */
-    uv_timer_t wake;
     start_group(&kept, 60000);
     pid_t first = hf_minder_pid(minder);
-    uv_timer_init(&loop, &wake);
-    uv_timer_start(&wake, on_guard, 10, 10);
-    while (hf_test_now_ms() < until_ms)
-        uv_run(&loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&wake, NULL);
-    uv_run(&loop, UV_RUN_NOWAIT);
+    turn_for_4_s();
     assert_int_equal(hf_minder_pid(minder), first);
     assert_int_equal(ready_calls[0], 0);
+    end_group(&kept);
+}
+
+/* The one before was killed with a question that it has not answered. */
+static void a_minder_that_has_replaced_another_stays(void **state)
+{
+    (void)state;
+    group kept = {.pid = 0};
+    start_group(&kept, 60000);
+    stop_minder();
+    turn_until_replaced();
+    pid_t second = hf_minder_pid(minder);
+    turn_for_4_s();
+    assert_int_equal(hf_minder_pid(minder), second);
+    assert_int_equal(ready_calls[0], 1);
     end_group(&kept);
 }
 
@@ -859,6 +880,7 @@ int main(int argc, char **argv)
         MINDER_TEST(a_deadline_never_moves_back),
         MINDER_TEST(a_stopped_minder_is_replaced_before_its_pipe_is_full),
         MINDER_TEST(a_minder_that_answers_stays),
+        MINDER_TEST(a_minder_that_has_replaced_another_stays),
         MINDER_TEST(extending_waits_for_no_room_in_the_pipe),
         MINDER_TEST(another_thread_may_extend_at_any_time),
     };
