@@ -37,7 +37,8 @@ type pending struct {
 //
 // A request whose answer is lost is sent again as it was, and executed once. If
 // Redis does not answer in time the error is ErrNoAnswer, and the job may have
-// been accepted; with an ID a second call is safe then.
+// been accepted; with an ID a second call is safe then. If ctx had ended before the
+// call, the error is its cause, and nothing was sent.
 func Enqueue(ctx context.Context, c *Client, args Args, options ...EnqueueOption) (*JobRef, error) {
 	job, err := c.job(args, options)
 	if err != nil {
@@ -48,7 +49,8 @@ func Enqueue(ctx context.Context, c *Client, args Args, options ...EnqueueOption
 
 // EnqueueMany enqueues up to 10,000 jobs of one queue with one request: all of
 // them, or none. Their arguments may be of several types if T is Args. The
-// options are those of each job; With gives one of them options of its own.
+// options are those of each job; With gives one of them options of its own, such as
+// an ID.
 func EnqueueMany[T Args](ctx context.Context, c *Client, args []T, options ...EnqueueOption) ([]*JobRef, error) {
 	jobs := make([]*pending, len(args))
 	for i := range args {
@@ -86,6 +88,7 @@ func (c *Client) Send(ctx context.Context, kind string, payload any, options ...
 	}
 	if err == nil {
 		err = job.plan.read(c, nil, options)
+		job.plan.kept = true // perhaps: its handler knows
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +102,11 @@ func (c *Client) Ref(id, queue string) *JobRef {
 	if queue == "" {
 		queue = c.queue
 	}
-	return &JobRef{ID: id, Queue: queue, Outcome: OutcomeExists, client: c, kept: true}
+	ref := &JobRef{ID: id, Queue: queue, Outcome: OutcomeExists, client: c, kept: true}
+	if c.sink != nil {
+		ref.fake = c.sink.Find(id, queue)
+	}
+	return ref
 }
 
 func first(refs []*JobRef, err error) (*JobRef, error) {

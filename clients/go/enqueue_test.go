@@ -442,10 +442,14 @@ func TestNoRedisIsToldInTime(t *testing.T) {
 	if !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), "no answer from Redis in 300ms: ") {
 		t.Errorf("found %v", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err = Enqueue(ctx, c, email{"0"}); !errors.Is(err, ErrNoAnswer) || !errors.Is(err, context.Canceled) {
-		t.Errorf("found %v", err)
+	c = New(Options{URL: "redis://localhost:1", Deadline: time.Minute})
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	for _, sent := range []bool{true, false} { // ctx ends in the first call, and before the second one
+		_, err = Enqueue(ctx, c, email{"0"})
+		if errors.Is(err, ErrNoAnswer) != sent || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("found %v", err)
+		}
 	}
 }
 

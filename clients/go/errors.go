@@ -3,6 +3,7 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast-queue/holdfast/internal/pipe"
@@ -54,7 +55,11 @@ type JobDeadError struct {
 	Text      string // its last error, and the stack behind it if there was one
 }
 
-func (e *JobDeadError) Error() string { return fmt.Sprintf("job %s is dead: %s", e.ID, e.Text) }
+// Error has the first line of Text.
+func (e *JobDeadError) Error() string {
+	line, _, _ := strings.Cut(e.Text, "\n")
+	return fmt.Sprintf("job %s is dead: %s", e.ID, line)
+}
 
 // A PanicError is what a panic of a handler becomes: a failed attempt.
 type PanicError struct {

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"holdfast-queue/holdfast/internal/pipe"
 )
 
-var errTesting = errors.New("expected a job in Redis: a test looks at the jobs of its Fake")
+var errTesting = errors.New("expected a job in Redis: a test has none")
 
 // fakeKey is the key of the run of a test in its context.
 type fakeKey struct{}
@@ -38,7 +39,8 @@ func (c *Client) enqueueFake(ctx context.Context, jobs []*pending) ([]*JobRef, e
 	for i, job := range jobs {
 		p := &job.plan
 		taken[i] = &hook.Job{ID: p.id, Type: job.kind, Queue: p.queue, Args: job.args, Payload: job.payload, Due: p.due,
-			Headers: map[string]string{}, Unique: p.unique, OnConflict: p.onConflict, Debounced: p.debounce != 0}
+			Headers: map[string]string{}, Unique: p.unique, OnConflict: p.onConflict, Debounced: p.debounce != 0,
+			Kept: p.kept, MaxAttempts: int(p.maxAttempts)}
 		for _, h := range p.headers {
 			taken[i].Headers[h.name] = h.value
 		}
@@ -60,9 +62,14 @@ func (m *Mux) runFake(ctx context.Context, job *hook.Job, attempt int) (pipe.Ver
 	if !known {
 		return unknown(job.Type), fmt.Errorf("expected a handler for the type '%s', found none", job.Type)
 	}
-	run := &JobRun{ID: job.ID, Type: job.Type, Queue: job.Queue, Attempt: attempt, Created: time.Now(),
+	run := &JobRun{ID: job.ID, Type: job.Type, Queue: job.Queue, Attempt: attempt,
+		MaxAttempts: cmp.Or(job.MaxAttempts, int(k.plan.maxAttempts), hook.MaxAttempts), Created: time.Now(),
 		Headers: maps.Clone(job.Headers), Payload: job.Payload}
 	ctx = context.WithValue(ctx, fakeKey{}, run)
 	err := call(ctx, run, m.chain(k))
-	return k.verdict(ctx, run, err), err
+	verdict := k.verdict(ctx, run, err)
+	if verdict.Kind == pipe.Retry && attempt >= run.MaxAttempts {
+		verdict.Kind = pipe.Dead
+	}
+	return verdict, err
 }

@@ -101,6 +101,9 @@ func (l *link) sendKnown(ctx context.Context, knownUntil int64, name, key string
 
 func (l *link) persist(ctx context.Context, key string, knownUntil int64, words, loading []any) (any, error) {
 	end, pause := time.Now().Add(l.deadline), firstPause
+	if ctx.Err() != nil { // nothing was sent
+		return nil, context.Cause(ctx)
+	}
 	for {
 		answer, err := l.do(ctx, key, words)
 		if err == nil {

@@ -170,6 +170,9 @@ func (r *JobRef) ask(ctx context.Context, script string, args ...any) ([]any, er
 	if c.err != nil {
 		return nil, c.err
 	}
+	if c.sink != nil {
+		return nil, r.failed(errors.New("the Fake has no such job in queue '" + r.Queue + "'"))
+	}
 	if err := errors.Join(checkName(r.ID, "ID"), checkName(r.Queue, "Queue")); err != nil {
 		return nil, err
 	}

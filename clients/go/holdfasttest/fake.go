@@ -6,7 +6,10 @@
 //	jobs := fake.Jobs() // one "email.send"
 //	ran, err := fake.RunAll(ctx, mux)
 //
-// Arguments go through JSON, as they do in Redis.
+// Arguments go through JSON, as they do in Redis. No time passes in a Fake: RunAll runs
+// delayed jobs at once, and no job ends by a time-out or expires. A job whose unique key
+// a waiting job holds is skipped. With OnConflict or Debounce it is accepted beside that
+// one. Throttle, UniqueUntil and UniqueFor do nothing.
 package holdfasttest
 
 import (
@@ -96,8 +99,9 @@ func (f *Fake) Clear() {
 
 // RunAll runs the jobs that wait, in their order and whatever their time, and
 // those that they enqueue: each one once. A job whose handler returns RetryIn or Release
-// is among Jobs again, for the next call. It returns how many ran. An error of a handler ends it,
-// unless the handler has chosen a verdict by RetryIn, Release, Dead or Cancel.
+// is among Jobs again, for the next call, until its attempts are used up. RunAll returns
+// how many ran. An error of a handler ends it, unless the handler has chosen a verdict
+// by RetryIn, Release, Dead or Cancel.
 func (f *Fake) RunAll(ctx context.Context, mux *holdfast.Mux) (int, error) {
 	ran := map[*Job]bool{}
 	for {
@@ -172,6 +176,19 @@ func (f *Fake) putBack(job *Job) {
 
 // A sink takes the jobs of the client.
 type sink struct{ fake *Fake }
+
+func (s sink) Find(id, queue string) hook.Ref {
+	s.fake.mutex.Lock()
+	defer s.fake.mutex.Unlock()
+	for _, jobs := range [][]*Job{s.fake.waiting, s.fake.done} {
+		for _, job := range slices.Backward(jobs) {
+			if job.ID == id && job.Queue == queue {
+				return ref{job}
+			}
+		}
+	}
+	return nil
+}
 
 func (s sink) Enqueue(ctx context.Context, jobs []*hook.Job) ([]hook.Answer, error) {
 	f := s.fake
@@ -269,6 +286,9 @@ func (r ref) Result() (kind string, body []byte, err error) {
 	f, job := r.job.fake, r.job
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	if !job.job.Kept {
+		return "", nil, fmt.Errorf("job %s: %w", job.ID, holdfast.ErrNotKept)
+	}
 	switch job.state {
 	case holdfast.StateDone:
 		if job.verdict.Body == nil {

@@ -51,7 +51,8 @@ func TestAFakeKeepsJobsAndRunsThem(t *testing.T) {
 	ctx := context.Background()
 	fake := holdfasttest.New()
 	hf := fake.Client()
-	ref, err := holdfast.Enqueue(ctx, hf, email{"ada"}, holdfast.Delay(time.Minute), holdfast.Header("tenant", "7"), holdfast.Queue("mail"))
+	ref, err := holdfast.Enqueue(ctx, hf, email{"ada"}, holdfast.Delay(time.Minute), holdfast.Header("tenant", "7"),
+		holdfast.Queue("mail"), holdfast.Keep(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestIDsAndUniqueKeys(t *testing.T) {
 		}
 		return ref
 	}
-	first := send(holdfast.ID("x"), holdfast.Unique("k"))
+	first := send(holdfast.ID("x"), holdfast.Unique("k"), holdfast.Keep(time.Hour))
 	if again := send(holdfast.ID("x")); again.Outcome != holdfast.OutcomeExists {
 		t.Errorf("found %v", again.Outcome)
 	}
@@ -174,7 +175,7 @@ func TestAJobThatAsksForAnotherRunWaits(t *testing.T) {
 func TestInline(t *testing.T) {
 	ctx := context.Background()
 	fake := holdfasttest.Inline(handlers(nil))
-	ref, err := holdfast.Enqueue(ctx, fake.Client(), email{"ada"})
+	ref, err := holdfast.Enqueue(ctx, fake.Client(), email{"ada"}, holdfast.Keep(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +184,59 @@ func TestInline(t *testing.T) {
 	}
 	if _, err := holdfast.Enqueue(ctx, fake.Client(), email{"busy"}); !errors.Is(err, errBusy) {
 		t.Errorf("found %v", err)
+	}
+	unkept, err := holdfast.Enqueue(ctx, fake.Client(), email{"ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holdfast.Result[string](ctx, unkept); !errors.Is(err, holdfast.ErrNotKept) {
+		t.Errorf("found %v", err)
+	}
+	sent, err := fake.Client().Send(ctx, "email.send", email{"ada"}) // what its handler keeps is not known here
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := holdfast.Result[string](ctx, sent); result != "ada" || err != nil {
+		t.Errorf("found %q, %v", result, err)
+	}
+}
+
+func TestARefOfTheClientIsOfTheFake(t *testing.T) {
+	ctx := context.Background()
+	fake := holdfasttest.New()
+	made, err := holdfast.Enqueue(ctx, fake.Client(), email{"ada"}, holdfast.Keep(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := fake.Client().Ref(made.ID, "")
+	if _, err := fake.RunAll(ctx, handlers(fake.Client())); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := ref.State(ctx); state != holdfast.StateDone || err != nil {
+		t.Errorf("found %v, %v", state, err)
+	}
+	if result, err := holdfast.Result[string](ctx, ref); result != "ada" || err != nil {
+		t.Errorf("found %q, %v", result, err)
+	}
+	if _, err := fake.Client().Ref("none", "").State(ctx); err == nil || !strings.Contains(err.Error(), "has no such job") {
+		t.Errorf("found %v", err)
+	}
+}
+
+func TestAttemptsAreUsedUp(t *testing.T) {
+	ctx := context.Background()
+	fake := holdfasttest.New()
+	ref, err := holdfast.Enqueue(ctx, fake.Client(), email{"later"}, holdfast.MaxAttempts(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expected := range []holdfast.State{holdfast.StateWaiting, holdfast.StateDead} {
+		if ran, err := fake.RunAll(ctx, handlers(fake.Client())); ran != 1 || err != nil {
+			t.Errorf("found %d, %v", ran, err)
+		}
+		if state, err := ref.State(ctx); state != expected || err != nil {
+			t.Errorf("found %v, %v", state, err)
+		}
 	}
 }
 

@@ -7,14 +7,11 @@ import (
 	"holdfast-queue/holdfast/internal/hook"
 )
 
-// maxAttempts is what a worker without other settings says.
-const maxAttempts = 20
-
 // NewJob returns a job for a call of a handler, and what the handler tells about it.
 // The fields of its JobRun may be set.
 func NewJob[T holdfast.Args](args T) (*holdfast.Job[T], *Told) {
 	job := &holdfast.Job[T]{Args: args, JobRun: &holdfast.JobRun{ID: "fake", Type: args.Kind(), Queue: "default",
-		Attempt: 1, MaxAttempts: maxAttempts, Headers: map[string]string{}}}
+		Attempt: 1, MaxAttempts: hook.MaxAttempts, Headers: map[string]string{}}}
 	told := &Told{}
 	hook.SetChannel(job.JobRun, channel{told})
 	return job, told

@@ -176,7 +176,7 @@ export class Holdfast {
 
   /** Enqueues a job whose handler is not known here. Bytes go as they are, anything else as JSON. */
   async send(type: string, data?: unknown, options: EnqueueOptions = {}): Promise<JobRef> {
-    const plan = new Plan(checkName(type, "type"), this.queue, options, false);
+    const plan = new Plan(checkName(type, "type"), this.queue, options, true); // kept, perhaps: its handler knows
     const [ref] = await this.accept([new Call(type, plan, data)]);
     return ref!;
   }

@@ -78,6 +78,10 @@ export class JobRef<Result = unknown> {
     if (outcome === "skipped" || outcome === "exists") this.#kept = true;
   }
 
+  protected mustBeKept(): void {
+    if (!this.#kept) throw new NotKept(this, "it has no `keep`, so nothing is left of it when it is done");
+  }
+
   /** The moment at which Redis accepted a job that is awaited. */
   acceptedAt(ms: string): void {
     this.#accepted = ms;
@@ -90,7 +94,7 @@ export class JobRef<Result = unknown> {
   async result(options: ResultOptions = {}): Promise<Result> {
     checkObject(options);
     const until = options.timeout === undefined ? Infinity : performance.now() + toMs(options.timeout, "timeout");
-    if (!this.#kept) throw new NotKept(this, "it has no `keep`, so nothing is left of it when it is done");
+    this.mustBeKept();
     options.signal?.throwIfAborted();
     let listener = this.#hf.listenerOf(this.#tag ?? this.queue);
     let wake = (): void => {};

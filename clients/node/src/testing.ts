@@ -40,7 +40,7 @@ export class FakeJob extends JobRef {
     call: Call,
     private readonly test: Testing,
   ) {
-    super(hf, call.plan.id ?? hf.newId(), call.queue);
+    super(hf, call.plan.id ?? hf.newId(), call.queue, "new", undefined, call.plan.kept);
     this.#hf = hf;
     const record = Buffer.from(call.record(null) as string);
     const end = record.indexOf(10);
@@ -74,6 +74,7 @@ export class FakeJob extends JobRef {
   }
 
   override async result(): Promise<unknown> {
+    this.mustBeKept();
     if (this.ended === "waiting")
       throw new HoldfastError(`${this.type}: the test mode has not run this job yet: call runAll() first`);
     if (this.ended === "cancelled") throw new JobCancelled(this, "it was cancelled");

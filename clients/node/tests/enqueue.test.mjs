@@ -37,7 +37,7 @@ test("a job and a client are logged and sent without the connection", async () =
 });
 
 test("an error that no code catches does not show the connection", async () => {
-  const ref = await hf.send("t");
+  const ref = await hf.job("not.kept", () => {}).enqueue();
   await assert.rejects(ref.result(), (error) => {
     const text = inspect(error, { customInspect: false, depth: 9 }); // as Node shows it
     assert.match(text, /  ref: JobRef \{ id: '\S+', queue: 'default', outcome: 'new' \},\n  text: /);

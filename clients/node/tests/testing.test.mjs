@@ -11,6 +11,7 @@ import {
   Job,
   JobDead,
   Misfit,
+  NotKept,
   Release,
   Retry,
 } from "holdfast-queue";
@@ -33,7 +34,7 @@ test("fake keeps jobs, and runs them", async () => {
   const hf = app();
   const done = [];
   const second = hf.job("second", async (data) => void done.push(data));
-  const first = hf.job("first", async ({ to }, job) => {
+  const first = hf.job("first", { keep: "1h" }, async ({ to }, job) => {
     await sleep(1);
     assert.equal(currentJob(), job);
     await second.enqueue({ from: job.id });
@@ -59,16 +60,18 @@ test("fake keeps jobs, and runs them", async () => {
 
 test("inline runs each job where it is enqueued", async () => {
   const hf = app();
-  const add = hf.job("add", async ({ a, b }) => a + b);
+  const add = hf.job("add", { keep: "1h" }, async ({ a, b }) => a + b);
   const fails = hf.job("fails", () => {
     throw new RangeError("no");
   });
-  const dead = hf.job("dead", () => {
+  const dead = hf.job("dead", { keep: "1h" }, () => {
     throw new Dead("no such user");
   });
+  const unkept = hf.job("unkept", () => 1);
   const q = hf.testing("inline");
   assert.equal(await (await add.enqueue({ a: 1, b: 2 })).result(), 3);
   await assert.rejects(fails.enqueue(), RangeError);
+  await assert.rejects((await unkept.enqueue()).result(), NotKept);
   await assert.rejects(
     (await dead.enqueue()).result(),
     (error) => error instanceof JobDead && error.text === "no such user",
@@ -93,7 +96,7 @@ test("a fake job knows when it is due", async () => {
 test("a fake job that asks for another run waits, until its attempts are used up", async () => {
   const hf = app();
   const runs = [];
-  hf.job("busy", { maxAttempts: 2 }, (_data, job) => {
+  hf.job("busy", { maxAttempts: 2, keep: "1h" }, (_data, job) => {
     runs.push([job.attempt, job.maxAttempts]);
     throw new Retry("busy", { delay: "30s" });
   });

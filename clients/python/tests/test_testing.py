@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from holdfast_queue import Cancel, Dead, Holdfast, HoldfastError, Job, JobDead, Release, Retry, current_job
+from holdfast_queue import Cancel, Dead, Holdfast, HoldfastError, Job, JobDead, NotKept, Release, Retry, current_job
 from holdfast_queue.testing import Fake
 
 hf = Holdfast("unix:///nowhere")
 seen: list[Any] = []
 
 
-@hf.job
+@hf.job(keep="1h")
 def first(name: str, job: Job) -> str:
     seen.append((name, job.type, job.headers.get("tenant")))
     second.enqueue(name + "!")
@@ -27,7 +27,7 @@ async def second(name: str) -> None:
     seen.append(name)
 
 
-@hf.job
+@hf.job(keep="1h")
 def ends(how: str) -> None:
     raise {"retry": Retry("later", delay="1s"), "dead": Dead("no"), "cancel": Cancel(), "bug": KeyError("x")}[how]
 
@@ -60,6 +60,13 @@ def test_inline_runs_at_once() -> None:
     assert seen[-1] == "eve"
 
 
+def test_a_job_that_is_not_kept_has_no_result() -> None:
+    with hf.testing("inline"), pytest.raises(NotKept):
+        second.enqueue("ada").result()
+    with hf.testing("inline"):  # by its type alone it is not known that it is not kept
+        assert hf.send("first", {"name": "ada"}).result() == "ADA"
+
+
 def test_ends() -> None:
     with hf.testing("fake") as q:
         refs = {how: ends.enqueue(how) for how in ("retry", "dead", "cancel")}
@@ -77,7 +84,7 @@ def test_a_job_that_asks_for_another_run_waits() -> None:
     own = Holdfast("unix:///nowhere")
     runs: list[tuple[int, int]] = []
 
-    @own.job(max_attempts=2)
+    @own.job(max_attempts=2, keep="1h")
     def busy(job: Job) -> None:
         runs.append((job.attempt, job.max_attempts))
         raise Retry("busy", delay="30s")

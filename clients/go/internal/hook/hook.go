@@ -8,6 +8,9 @@ import (
 	"holdfast-queue/holdfast/internal/pipe"
 )
 
+// MaxAttempts is how often a worker without other settings tries a job.
+const MaxAttempts = 20
+
 // A Job is one that was enqueued.
 type Job struct {
 	ID      string // "": a new one
@@ -17,6 +20,9 @@ type Job struct {
 	Payload []byte
 	Headers map[string]string
 	Due     int64 // 0: now; a time in Unix ms; or minus a delay
+	Kept    bool  // it has Keep
+
+	MaxAttempts int // 0: what its handler says
 
 	Unique     string
 	OnConflict string
@@ -40,6 +46,9 @@ type Ref interface {
 // A Sink takes jobs instead of Redis.
 type Sink interface {
 	Enqueue(ctx context.Context, jobs []*Job) ([]Answer, error)
+
+	// Find returns a job that was enqueued, or nil.
+	Find(id, queue string) Ref
 }
 
 // A Channel is where a run reports itself.

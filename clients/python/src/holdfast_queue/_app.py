@@ -361,7 +361,7 @@ class Holdfast:
         check_name(type, "type")
         body = bytes(payload) if isinstance(payload, (bytes, bytearray)) else b"" if payload is None \
             else to_json(payload)
-        return Call(type, Plan(type, self.queue, options, False), None, body)
+        return Call(type, Plan(type, self.queue, options, kept=True), None, body)  # perhaps: its function knows
 
     def _enqueue(self, calls: list[Call]) -> list[JobRef]:
         if self._hooks or _trace.is_there():

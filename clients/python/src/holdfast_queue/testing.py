@@ -39,7 +39,7 @@ class FakeJob(JobRef):
                  "attempts")
 
     def __init__(self, hf: Holdfast, id: str, call: Call, record: bytes, fake: Fake):
-        super().__init__(hf, id, call.queue, "new", kept=True)
+        super().__init__(hf, id, call.queue, "new", kept=call.plan.kept)
         line, _, self.payload = record.partition(b"\n")
         fields = json.loads(line)
         self.call = call
@@ -83,6 +83,7 @@ class FakeJob(JobRef):
         return self.cancel()
 
     def result(self, timeout: float | None = None) -> Any:
+        self._must_be_kept()
         if self.ended == "waiting":
             raise HoldfastError(f"{self.type}: the test mode has not run this job yet: call run_all() first")
         if self.ended == "cancelled":
