@@ -259,31 +259,46 @@ static void add_part(reading *r)
     r->span.ever_failed += r->before_failed;
 }
 
+static void begin_part(reading *r)
+{
+    empty(r, r->part);
+    r->begun = false;
+    r->before_done = r->before_failed = 0;
+    r->from = 0;
+}
+
+static void end_part(reading *r)
+{
+    fill_gaps(r);
+    add_part(r);
+}
+
+/* For the next steps. */
+static void make_ask(hf_ask *ask, const hf_queue *queue, reading *r)
+{
+    const size_t left = r->n - r->from;
+    *ask = (hf_ask){
+        .script = &hf_lua_queue_past_read, .queue = queue, .read = read_steps, .out = r};
+    hf_args_int(&ask->args, r->span.length_ms / MINUTE_MS);
+    hf_args_int(&ask->args, r->first + (int64_t)r->from);
+    hf_args_int(&ask->args, left < HF_PAST_STEPS ? (int64_t)left : HF_PAST_STEPS);
+    hf_args_text(&ask->args, r->opts.type == NULL ? "" : r->opts.type);
+    hf_args_int(&ask->args, left <= HF_PAST_STEPS ? 1 : 0);
+}
+
 static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
 {
     reading *r = arg;
     hf_err err = HF_OK;
-    empty(r, r->part);
-    r->begun = false;
-    r->before_done = r->before_failed = 0;
-    for (r->from = 0; err == HF_OK && r->from < r->n;) {
-        hf_ask ask = {.script = &hf_lua_queue_past_read,
-                      .queue = part->queue,
-                      .read = read_steps,
-                      .out = r};
-        const size_t left = r->n - r->from;
-        hf_args_int(&ask.args, r->span.length_ms / MINUTE_MS);
-        hf_args_int(&ask.args, r->first + (int64_t)r->from);
-        hf_args_int(&ask.args, left < HF_PAST_STEPS ? (int64_t)left : HF_PAST_STEPS);
-        hf_args_text(&ask.args, r->opts.type == NULL ? "" : r->opts.type);
-        hf_args_int(&ask.args, left <= HF_PAST_STEPS ? 1 : 0);
+    begin_part(r);
+    while (err == HF_OK && r->from < r->n) {
+        hf_ask ask;
+        make_ask(&ask, part->queue, r);
         err = hf_admin_ask(admin, &ask);
     }
-    if (err != HF_OK)
-        return err;
-    fill_gaps(r);
-    add_part(r);
-    return HF_OK;
+    if (err == HF_OK)
+        end_part(r);
+    return err;
 }
 
 /* ---- the whole ---- */
@@ -363,26 +378,103 @@ static hf_err begin(hf_admin *admin, const hf_queue *queue, reading *r)
     return HF_OK;
 }
 
+static hf_err open_reading(hf_admin *admin, const hf_history_of *of, hf_queue *queue,
+                           reading *r)
+{
+    *r = (reading){.span = {HF_HISTORY_SPAN_INIT}};
+    hf_err err = hf_struct_in(&r->opts, sizeof r->opts, of->opts, "hf_history_opts",
+                              admin->detail);
+    if (err == HF_OK && of->span != NULL)
+        err = hf_admin_fits(admin, of->span, "hf_history_span");
+    if (err == HF_OK)
+        err = hf_admin_queue(admin, of->queue, queue);
+    return err == HF_OK ? begin(admin, queue, r) : err;
+}
+
+static void give(reading *r, hf_history_span *span)
+{
+    if (span != NULL)
+        hf_struct_fill(span, &r->span, sizeof r->span);
+    tell(r);
+}
+
+static void close_reading(reading *r)
+{
+    free(r->kinds);
+    free(r->steps);
+}
+
 hf_err hf_admin_history(hf_admin *admin, const char *name, const hf_history_opts *opts,
                         hf_history_span *theirs, char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
-    reading r = {.span = {HF_HISTORY_SPAN_INIT}};
+    reading r;
+    const hf_history_of of = {name, opts, theirs};
     hf_admin_begin(admin, detail);
-    hf_err err = hf_struct_in(&r.opts, sizeof r.opts, opts, "hf_history_opts", detail);
-    if (err == HF_OK && theirs != NULL)
-        err = hf_admin_fits(admin, theirs, "hf_history_span");
-    if (err == HF_OK)
-        err = hf_admin_queue(admin, name, &queue);
-    if (err == HF_OK)
-        err = begin(admin, &queue, &r);
+    hf_err err = open_reading(admin, &of, &queue, &r);
     if (err == HF_OK)
         err = hf_admin_in_parts(admin, &queue, read_part, &r);
-    if (err == HF_OK && theirs != NULL)
-        hf_struct_fill(theirs, &r.span, sizeof r.span);
     if (err == HF_OK)
-        tell(&r);
-    free(r.kinds);
-    free(r.steps);
+        give(&r, theirs);
+    close_reading(&r);
     return err;
+}
+
+/* ---- of many queues ---- */
+
+/* Each script of a group keeps Redis for some tenths of a millisecond, and Redis may
+ * execute all of them before a request of somebody else. */
+enum { AHEAD = 16 };
+
+/* One whose first request was answered with all of it. */
+typedef struct ahead {
+    hf_queue queue;
+    reading r;
+    bool whole;
+} ahead;
+
+static void read_ahead(hf_admin *admin, const hf_history_of *each, size_t n, ahead *all)
+{
+    hf_ask asks[AHEAD];
+    ahead *of[AHEAD];
+    size_t n_asks = 0;
+    for (size_t i = 0; i < n; i++) {
+        ahead *a = &all[i];
+        a->whole = false;
+        if (open_reading(admin, &each[i], &a->queue, &a->r) != HF_OK)
+            continue;
+        begin_part(&a->r);
+        make_ask(&asks[n_asks], &a->queue, &a->r);
+        of[n_asks++] = a;
+    }
+    hf_admin_ask_ahead(admin, asks, n_asks);
+    for (size_t i = 0; i < n_asks; i++)
+        of[i]->whole = asks[i].err == HF_OK && of[i]->r.from == of[i]->r.n;
+}
+
+/* The others have shards, are long, or failed. */
+static hf_err finish(hf_admin *admin, const hf_history_of *of, ahead *a, char *detail)
+{
+    if (!a->whole)
+        return hf_admin_history(admin, of->queue, of->opts, of->span, detail);
+    end_part(&a->r);
+    give(&a->r, of->span);
+    return HF_OK;
+}
+
+void hf_admin_history_each(hf_admin *admin, const hf_history_of *each, size_t n,
+                           hf_history_cb cb, void *arg, char detail[HF_DETAIL_SIZE])
+{
+    ahead all[AHEAD];
+    bool more = true;
+    for (size_t from = 0; from < n && more; from += AHEAD) {
+        const size_t some = n - from < AHEAD ? n - from : AHEAD;
+        hf_admin_begin(admin, detail);
+        read_ahead(admin, &each[from], some, all);
+        for (size_t i = 0; i < some; i++) {
+            const hf_history_of *of = &each[from + i];
+            more = more && cb(finish(admin, of, &all[i], detail), of, arg);
+            close_reading(&all[i].r);
+        }
+    }
 }

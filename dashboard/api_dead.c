@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error_key.h"
+#include "base/text.h"
 #include "cli/out.h"
 #include "dashboard/api.h"
 #include "dashboard/overview.h"
@@ -16,6 +17,7 @@ enum {
 };
 
 typedef struct group {
+    uint64_t hash;
     char key[HF_ERROR_KEY_SIZE]; /* the error, without what differs from job to job */
     char queue[HF_ID_SIZE], type[HF_ID_SIZE], reason[16], sample[HF_ID_SIZE];
     size_t jobs;
@@ -31,14 +33,17 @@ typedef struct grouper {
 
 static group *group_of(grouper *g, const hf_job_info *job, const char *key)
 {
+    const uint64_t hash = hf_hash_text(
+        hf_hash_text(hf_hash_text(HF_HASH_START, key), job->type), job->queue);
     for (size_t i = 0; i < g->n; i++)
-        if (strcmp(g->groups[i].key, key) == 0 &&
+        if (g->groups[i].hash == hash && strcmp(g->groups[i].key, key) == 0 &&
             strcmp(g->groups[i].type, job->type) == 0 &&
             strcmp(g->groups[i].queue, job->queue) == 0)
             return &g->groups[i];
     if (g->n == GROUPS)
         return NULL;
     group *new = &g->groups[g->n++];
+    new->hash = hash;
     memcpy(new->key, key, sizeof new->key);
     memcpy(new->queue, job->queue, sizeof new->queue);
     memcpy(new->type, job->type, sizeof new->type);

@@ -18,7 +18,8 @@ typedef struct column {
 
 typedef struct teller {
     json_t *items;
-    const char *queue;
+    const hf_history_of *at; /* the queue that is read */
+    hf_err err;
     column *columns; /* owned: those of all queues, in order */
     size_t n;
 } teller;
@@ -26,7 +27,7 @@ typedef struct teller {
 static void on_type(const hf_history_type *type, void *arg)
 {
     teller *t = arg;
-    (void)json_array_append_new(t->items, hf_stats_json(t->queue, type));
+    (void)json_array_append_new(t->items, hf_stats_json(t->at->queue, type));
 }
 
 /* The steps of all queues begin alike; while they are read a new one may begin. NULL:
@@ -68,19 +69,45 @@ static json_t *column_objects(const teller *t)
     return list;
 }
 
+static bool on_queue(hf_err err, const hf_history_of *of, void *arg)
+{
+    teller *t = arg;
+    t->err = err;
+    t->at = of + 1;
+    return err == HF_OK;
+}
+
+/* The first one tells the time of Redis. */
+static hf_err read_each(teller *t, hf_reader *r, const hf_history_of *each, size_t n,
+                        hf_history_opts *opts, hf_history_span *span)
+{
+    t->at = each;
+    hf_err err = hf_admin_history(r->admin, each->queue, opts, span, r->detail);
+    if (!on_queue(err, each, t))
+        return err;
+    opts->now_ms = span->now_ms;
+    hf_admin_history_each(r->admin, each + 1, n - 1, on_queue, t, r->detail);
+    return t->err;
+}
+
 static hf_err read_queues(teller *t, hf_reader *r, const char *only,
                           hf_history_opts *opts, hf_history_span *span)
 {
     char **names = NULL;
-    size_t n = 0;
+    size_t n = 0, n_each = 0;
     hf_err err = hf_admin_queues(r->admin, &names, &n, r->detail);
-    opts->by_ten = only == NULL && n > BY_MINUTE;
-    for (size_t i = 0; i < n && err == HF_OK; i++) {
-        t->queue = names[i];
+    if (err != HF_OK)
+        return err;
+    hf_history_of *each = calloc(n + 1, sizeof *each);
+    for (size_t i = 0; i < n && each != NULL; i++)
         if (only == NULL || strcmp(only, names[i]) == 0)
-            err = hf_admin_history(r->admin, names[i], opts, span, r->detail);
-        opts->now_ms = span->now_ms;
-    }
+            each[n_each++] = (hf_history_of){.queue = names[i], .opts = opts};
+    opts->by_ten = n_each > BY_MINUTE;
+    if (each == NULL)
+        err = HF_NOMEM;
+    else if (n_each > 0)
+        err = read_each(t, r, each, n_each, opts, span);
+    free(each);
     free(names);
     return err;
 }

@@ -518,17 +518,36 @@ static bool has_same_past(const gatherer *g)
     return b != NULL && b->past.read_ms > g->queue->moved_ms + SETTLED_MS;
 }
 
-static void read_past(gatherer *g)
+static bool on_past(hf_err err, hf_facts_queue *queue, void *arg)
 {
-    hf_err err = HF_OK;
-    if (has_same_past(g))
-        g->queue->past = g->before->past;
-    else
-        err = hf_gather_past(g->admin, &g->queue->stats, &g->queue->past, g->detail);
+    gatherer *g = arg;
+    at_queue(g, queue);
     if (err == HF_OK)
-        hf_gather_past_judge(&g->queue->stats, &g->queue->past);
-    if (err != HF_OK)
+        hf_gather_past_judge(&queue->stats, &queue->past);
+    else
         note_queue_fault(g, err);
+    return may_ask(g) && !g->no_memory;
+}
+
+static void read_pasts(gatherer *g)
+{
+    size_t n = 0;
+    hf_facts_queue **changed = calloc(g->facts->n_queues + 1, sizeof(hf_facts_queue *));
+    g->no_memory = g->no_memory || changed == NULL;
+    for (size_t i = 0; i < g->facts->n_queues && !g->no_memory; i++) {
+        at_queue(g, &g->facts->queues[i]);
+        if (g->queue->findings > 0) /* its keys cannot be read */
+            continue;
+        if (!has_same_past(g)) {
+            changed[n++] = g->queue;
+            continue;
+        }
+        g->queue->past = g->before->past;
+        hf_gather_past_judge(&g->queue->stats, &g->queue->past);
+    }
+    if (!g->no_memory)
+        g->no_memory = !hf_gather_past(g->admin, changed, n, on_past, g, g->detail);
+    free((void *)changed);
 }
 
 /* ---- schedules ---- */
@@ -626,8 +645,8 @@ static void for_each_death(gatherer *g)
 hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
 {
     static void (*const of_all[])(gatherer *) = {read_redis, read_names};
-    static void (*const of_queues[])(gatherer *) = {
-        read_oldest, read_unhandled, read_past, read_schedules, read_findings};
+    static void (*const of_queues[])(gatherer *) = {read_oldest, read_unhandled,
+                                                    read_schedules, read_findings};
     gatherer g = {.opts = opts,
                   .admin = opts->admin,
                   .facts = facts,
@@ -643,6 +662,8 @@ hf_err hf_facts_gather(const hf_gather_opts *opts, hf_facts *facts)
     if (!g.stop && !g.no_memory)
         read_workers(&g);
     for_each_death(&g);
+    if (!g.stop && !g.no_memory)
+        read_pasts(&g);
     for (size_t i = 0; i < HF_COUNT(of_queues); i++)
         for_each_queue(&g, of_queues[i]);
     if (!g.stop && !g.no_memory && opts->locks != NULL)

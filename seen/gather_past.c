@@ -5,6 +5,8 @@
  * sends its minute. */
 #include "seen/gather_past.h"
 
+#include <stdlib.h>
+
 enum {
     MINUTE_MS = 60000,
     WINDOW_MS = 10 * MINUTE_MS,  /* what is read, and for crashed and lost ones */
@@ -26,19 +28,52 @@ static void on_step(const hf_history_step *step, void *arg)
                                            .lost = step->lost};
 }
 
-hf_err hf_gather_past(hf_admin *admin, const hf_queue_stats *now, hf_facts_past *out,
-                      char detail[HF_DETAIL_SIZE])
+typedef struct read_of {
+    hf_facts_queue *queue;
+    hf_history_opts opts;
+    hf_history_span span;
+} read_of;
+
+typedef struct reader {
+    read_of *next;
+    hf_gather_past_cb told;
+    void *arg;
+} reader;
+
+static bool on_read(hf_err err, const hf_history_of *of, void *arg)
 {
-    hf_history_span span = {HF_HISTORY_SPAN_INIT};
-    /* "*": the sums of all other types are not needed. */
-    const hf_history_opts opts = {HF_HISTORY_OPTS_INIT, .since_ms = WINDOW_MS,
-                                  .type = "*",          .on_step = on_step,
-                                  .arg = out,           .now_ms = now->now_ms};
-    *out = (hf_facts_past){.read_ms = now->now_ms};
-    hf_err err = hf_admin_history(admin, now->queue, &opts, &span, detail);
-    out->first_done = span.ever_done;
-    out->first_failed = span.ever_failed;
-    return err;
+    reader *r = arg;
+    hf_facts_queue *queue = r->next->queue;
+    (void)of; /* they come in the order of `next` */
+    queue->past.first_done = r->next->span.ever_done;
+    queue->past.first_failed = r->next->span.ever_failed;
+    r->next++;
+    return r->told(err, queue, r->arg);
+}
+
+bool hf_gather_past(hf_admin *admin, hf_facts_queue *const *queues, size_t n,
+                    hf_gather_past_cb told, void *arg, char detail[HF_DETAIL_SIZE])
+{
+    read_of *reads = calloc(n + 1, sizeof *reads);
+    hf_history_of *each = calloc(n + 1, sizeof *each);
+    const bool made = reads != NULL && each != NULL;
+    for (size_t i = 0; i < n && made; i++) {
+        const hf_queue_stats *now = &queues[i]->stats;
+        queues[i]->past = (hf_facts_past){.read_ms = now->now_ms};
+        /* "*": the sums of all other types are not needed. */
+        reads[i] = (read_of){.queue = queues[i],
+                             .opts = {HF_HISTORY_OPTS_INIT, .since_ms = WINDOW_MS,
+                                      .type = "*", .on_step = on_step,
+                                      .arg = &queues[i]->past, .now_ms = now->now_ms},
+                             .span = {HF_HISTORY_SPAN_INIT}};
+        each[i] = (hf_history_of){now->queue, &reads[i].opts, &reads[i].span};
+    }
+    if (made)
+        hf_admin_history_each(admin, each, n, on_read,
+                              &(reader){.next = reads, .told = told, .arg = arg}, detail);
+    free(reads);
+    free(each);
+    return made;
 }
 
 /* Since the last sample that is old enough; without one, since the history began. */

@@ -4,9 +4,12 @@
 
 #include "seen/facts.h"
 
-/* Reads the last minutes of a queue into *out. It costs a request. */
-HF_MUSTCHECK hf_err hf_gather_past(hf_admin *admin, const hf_queue_stats *now,
-                                   hf_facts_past *out, char detail[HF_DETAIL_SIZE]);
+/* Reads the last minutes of queues into `past` of each. `told` is called for each. */
+typedef bool (*hf_gather_past_cb)(hf_err err, hf_facts_queue *queue, void *arg);
+/* False: no memory. */
+HF_MUSTCHECK bool hf_gather_past(hf_admin *admin, hf_facts_queue *const *queues, size_t n,
+                                 hf_gather_past_cb told, void *arg,
+                                 char detail[HF_DETAIL_SIZE]);
 /* What they tell at the time of these figures, which stand for the present. */
 void hf_gather_past_judge(const hf_queue_stats *now, hf_facts_past *past);
 

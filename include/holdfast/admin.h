@@ -686,6 +686,19 @@ HF_API HF_MUSTCHECK hf_err hf_admin_history(hf_admin *admin, const char *queue,
                                             hf_history_span *span,
                                             char detail[HF_DETAIL_SIZE]);
 
+/* The same for n queues, in this order. The first requests of 16 of them are sent
+ * together. opts and *span are as above, of this queue. cb is called when it was read, or
+ * with why it could not be, which `detail` explains until cb returns; false ends it. */
+typedef struct hf_history_of {
+    const char *queue;
+    const hf_history_opts *opts;
+    hf_history_span *span;
+} hf_history_of;
+typedef bool (*hf_history_cb)(hf_err err, const hf_history_of *of, void *arg);
+HF_API void hf_admin_history_each(hf_admin *admin, const hf_history_of *each, size_t n,
+                                  hf_history_cb cb, void *arg,
+                                  char detail[HF_DETAIL_SIZE]);
+
 /* The time in ms that a part (0.5, 0.99) of these times did not exceed: the middle of its
  * bucket, which is wrong by 19 % at most. 1: it is at most 1 ms. 0: there is none. */
 HF_API double hf_history_percentile(const int64_t counts[HF_HISTORY_BUCKETS],

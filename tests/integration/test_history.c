@@ -623,6 +623,65 @@ static void large_minutes_are_read_in_pieces(void **state)
     assert_true(requests >= 9 && requests <= 12);
 }
 
+enum { MANY = 70 }; /* more than are sent together */
+
+typedef struct each {
+    size_t told, most;
+    hf_err errs[MANY];
+    char why[MANY][HF_DETAIL_SIZE];
+} each;
+
+static bool on_each(hf_err err, const hf_history_of *of, void *arg)
+{
+    each *e = arg;
+    (void)of;
+    e->errs[e->told] = err;
+    memcpy(e->why[e->told], detail, sizeof detail);
+    return ++e->told < e->most;
+}
+
+/* The first has shards, the second is longer than an answer, the third is no queue. */
+static void many_are_read_at_once(void **state)
+{
+    enum { WIDE, LONG, WRONG, REST };
+    static hf_history_opts opts[MANY];
+    static hf_history_of of[MANY];
+    static char names[MANY][16];
+    static seen s[MANY];
+    static each e;
+    hf_shards shards;
+    (void)state;
+    e = (each){.most = MANY};
+    go_before_the_end(50000);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(names[i], sizeof names[i], i == WRONG ? "a b" : "q%zu", i);
+        s[i] = (seen){.span = {HF_HISTORY_SPAN_INIT}};
+        opts[i] = (hf_history_opts){
+            HF_HISTORY_OPTS_INIT, .since_ms = i == LONG ? 3 * HOUR_MS : HOUR_MS,
+            .on_type = on_type,   .on_step = on_step,
+            .arg = &s[i],
+        };
+        of[i] = (hf_history_of){names[i], &opts[i], &s[i].span};
+        if (i >= REST)
+            (void)hf_fixture_command(redis, "EVAL %s 1 hf:{%s}: w 1 %lld %lld t d=%d",
+                                     (const char *)hf_lua_queue_past.text, names[i],
+                                     now_minute(), (long long)HF_HISTORY_MAX_MS, (int)i);
+    }
+    hf_test_divide(redis, names[WIDE], 3, &shards);
+    hf_admin_history_each(fixture.admin, of, MANY, on_each, &e, detail);
+    assert_int_equal(e.told, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(e.errs[i], i == WRONG ? HF_INVALID : HF_OK);
+        assert_int_equal(s[i].done_in_steps, i >= REST ? (int64_t)i : 0);
+        assert_int_equal(s[i].steps, i == WRONG ? 0 : i == LONG ? 181 : 61);
+    }
+    assert_non_null(strstr(e.why[WRONG], "a b"));
+    e = (each){.most = 2};
+    s[WIDE] = s[LONG] = (seen){.span = {HF_HISTORY_SPAN_INIT}};
+    hf_admin_history_each(fixture.admin, of, MANY, on_each, &e, detail);
+    assert_int_equal(e.told, 2);
+}
+
 static void wrong_questions_are_refused(void **state)
 {
     static const hf_history_opts bad[] = {
@@ -712,6 +771,7 @@ int main(void)
         CASE(the_counters_are_known_before_the_first_minute),
         CASE(crashes_and_late_verdicts_are_counted_at_once),
         CASE(large_minutes_are_read_in_pieces),
+        CASE(many_are_read_at_once),
         CASE(wrong_questions_are_refused),
         CASE(it_goes_with_its_queue),
         CASE(the_audit_knows_its_keys),
