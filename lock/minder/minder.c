@@ -163,7 +163,7 @@ static void catch_up(hf_minder *minder, hf_minded *minded)
     minded->ends = lost;
     /* Only now: the minder goes by the old deadline until it has read this. */
     if (lost || hf_boot_ns() >= ask_before_ns)
-        minded->asked = true;
+        minded->asked_ns = hf_boot_ns();
 }
 
 /* Under lock. */
@@ -189,7 +189,7 @@ static void catch_up_unheard(hf_minder *minder, hf_minded *minded)
 {
     bool lost = atomic_load(&minded->lost_ns) != 0;
     if (lost || hf_boot_ns() >= ask_ns(minder, minded))
-        minded->asked = true;
+        minded->asked_ns = hf_boot_ns();
     if (!minded->ends)
         minded->deadline_ns = wanted_of(minder, minded);
     minded->ends = lost;
@@ -252,7 +252,7 @@ hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
     } else if (minder->has_list && minder->n < HF_MINDER_GROUPS_MAX) {
         minded->group = group;
         minded->deadline_ns = deadline_ns;
-        minded->asked = false;
+        minded->asked_ns = 0;
         minded->own_grace = true;
         minded->grace_ns = grace_ns;
         minded->family = hf_family_of(group);
@@ -343,8 +343,8 @@ bool hf_minder_asked(hf_minder *minder, hf_minded *minded)
 {
     uv_mutex_lock(&minder->lock);
     if (minded->group != 0 && hf_boot_ns() >= ask_ns(minder, minded))
-        minded->asked = true;
-    bool asked = minded->asked;
+        minded->asked_ns = hf_boot_ns();
+    bool asked = minded->asked_ns != 0;
     unlock(minder);
     return asked;
 }

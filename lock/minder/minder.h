@@ -65,9 +65,10 @@ typedef struct hf_minded {
     struct hf_minded *prev, *next;
     pid_t group; /* 0: not on the list */
     uint64_t deadline_ns;
-    bool asked; /* the minder may have asked it to end: before its deadline was moved, or
-                   because its lease is lost */
-    bool ends;  /* the minder knows that it ends: its deadline stays */
+    uint64_t asked_ns; /* when it was seen last that the minder may have asked it to end:
+                          before its deadline was moved, or because its lease is lost; 0:
+                          never */
+    bool ends;         /* the minder knows that it ends: its deadline stays */
     bool own_grace;    /* it has one; else the minder's kill_grace counts */
     uint64_t grace_ns; /* its own grace */
     hf_family family;  /* of a group of hf_minder_hold(): all that it starts */

@@ -10,6 +10,7 @@ from support import (Pressure, boottime_ns, overlaps, percentile, process, read_
                      unordered_fences)
 
 LEASE_MS, BLOWS_EACH_S, STOPPED_LEASES = 2000, 0.8, 2.5
+OBEYS_NS = 5e9  # after a late renewal, how long the end of a process may be the minder's doing
 VICTIMS = {"process": 5, "worker": 3, "minder": 2}
 
 
@@ -164,11 +165,13 @@ class Play:
 
     def judge_beside(self, runs, beside):
         """After the first time a job runs alone, unless the worker was struck before it could tell that the process
-        has crashed. Then the second time is the last."""
+        has crashed, or its minder may have asked the process to end. Then the second time is the last."""
         twice = [job for job, n in beside.items() if n > 1]
         say(f"jobs that ran twice beside one that crashed, because the worker was struck at the same time: {len(twice)}")
         wrong = [job for job in twice if beside[job] > 2 or not any(
-            -1e9 < run.last - ns < 2 * LEASE_MS * 1e6 for run in runs[job] for ns in self.worker_blows)]
+            -1e9 < run.last - ns < 2 * LEASE_MS * 1e6 for run in runs[job] for ns in self.worker_blows) and not any(
+            0 < run.last - ns < STOPPED_LEASES * LEASE_MS * 1e6 + OBEYS_NS for run in runs[job]
+            for ns in self.struck.get(run.pid, ()))]
         require(not wrong, f"{len(wrong)} jobs ran twice beside one that crashed: {[runs[job] for job in wrong[:2]]}")
 
     def was_struck(self, run):

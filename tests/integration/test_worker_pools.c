@@ -211,9 +211,8 @@ static void a_verdict_counts_that_a_slow_loop_finds_behind_a_death(void **state)
 }
 
 /* A loop that stood still for a while has the minder ask each process to end. */
-static void a_crash_counts_though_the_minder_has_asked_before(void **state)
+static void start_and_let_the_minder_ask(void)
 {
-    (void)state;
     hf_worker_opts slow = opts;
     slow.lease_ms = 6000; /* asked after 1.5 s, killed after 3 s */
     slow.kill_grace_ms = 1500;
@@ -225,7 +224,32 @@ static void a_crash_counts_though_the_minder_has_asked_before(void **state)
     hf_test_pause_ms(2200);
     atomic_store(&f.worker.hold_loop, false);
     is_served("c");
+}
+
+static void a_crash_counts_though_the_minder_has_asked_before(void **state)
+{
+    (void)state;
+    start_and_let_the_minder_ask();
     put("a", "crash", "");
+    EVENTUALLY(SOON_MS, ended("a", "crashed") || ended("a", "released"));
+    assert_false(ended("a", "released"));
+}
+
+static void an_exit_may_be_the_answer_to_the_minder(void **state)
+{
+    (void)state;
+    start_and_let_the_minder_ask();
+    put("a", "exit", "3");
+    EVENTUALLY(SOON_MS, ended("a", "crashed") || ended("a", "released"));
+    assert_true(ended("a", "released"));
+}
+
+static void an_exit_counts_if_the_minder_has_asked_long_before(void **state)
+{
+    (void)state;
+    start_and_let_the_minder_ask();
+    hf_test_pause_ms(5000);
+    put("a", "exit", "3");
     EVENTUALLY(SOON_MS, ended("a", "crashed") || ended("a", "released"));
     assert_false(ended("a", "released"));
 }
@@ -588,6 +612,8 @@ int main(void)
         HF_POOL_TEST(a_whole_verdict_counts_though_it_died_then, &f),
         HF_POOL_TEST(a_verdict_counts_that_a_slow_loop_finds_behind_a_death, &f),
         HF_POOL_TEST(a_crash_counts_though_the_minder_has_asked_before, &f),
+        HF_POOL_TEST(an_exit_may_be_the_answer_to_the_minder, &f),
+        HF_POOL_TEST(an_exit_counts_if_the_minder_has_asked_long_before, &f),
         HF_POOL_TEST(all_runs_of_a_process_that_crashed_are_suspects, &f),
         HF_POOL_TEST(a_process_that_ends_without_a_job_is_replaced, &f),
         HF_POOL_TEST(a_job_that_was_not_read_before_the_end_is_no_crash, &f),
