@@ -13,14 +13,15 @@
 #include "seen/gather.h"
 
 enum {
-    OLD_MS = 900,     /* a viewer asks each second */
-    PER_SECOND = 100, /* queues that are read in a second */
-    PASTS = 5,        /* and their histories */
-    PASTS_SHOWN = 20, /* histories that are read for a page of queues */
-    DEATHS = 2500,    /* that are looked at in a read */
-    LOCKS_EACH = 10,  /* looking for locks goes through the keys of Redis */
-    LOCKS_MS = 10,    /* in pieces: a viewer waits for the read */
-    QUEUES = 50       /* that the overview shows */
+    OLD_MS = 900,       /* a viewer asks each second */
+    PER_SECOND = 100,   /* queues that are read in a second */
+    PASTS = 5,          /* and their histories */
+    PASTS_SHOWN = 20,   /* histories that are read for a page of queues */
+    DEATHS = 2500,      /* that are looked at in a read, */
+    PASTS_JUDGED = 100, /* and the last minutes of queues */
+    LOCKS_EACH = 10,    /* looking for locks goes through the keys of Redis */
+    LOCKS_MS = 10,      /* in pieces: a viewer waits for the read */
+    QUEUES = 50         /* that the overview shows */
 };
 
 struct hf_overview {
@@ -119,7 +120,10 @@ static void take(hf_overview *o, hf_reader *r, hf_facts *facts, uint64_t began_n
     for (size_t i = 0; i < facts->n_queues; i++)
         hf_rates_note(o->rates, &facts->queues[i].stats);
     hf_rates_tidy(o->rates);
-    hf_rates_read_some(o->rates, r->admin, PASTS * (1 + facts->n_queues / PER_SECOND));
+    /* The first look at many queues takes long enough without. */
+    if (o->round > 1 || facts->n_queues <= PER_SECOND)
+        hf_rates_read_some(o->rates, r->admin,
+                           PASTS * (1 + facts->n_queues / PER_SECOND));
     read_workers(o, r);
 }
 
@@ -132,6 +136,7 @@ static hf_err gather(hf_overview *o, hf_reader *r)
         const hf_gather_opts opts = {.admin = r->admin,
                                      .before = &o->facts,
                                      .deaths = DEATHS,
+                                     .pasts = PASTS_JUDGED,
                                      .locks = r->locks,
                                      .locks_kept = o->round % LOCKS_EACH != 0,
                                      .locks_ms = LOCKS_MS};

@@ -37,6 +37,7 @@ typedef struct hf_facts_worker {
 /* What keeps a job, as `job why` knows it. */
 typedef struct hf_facts_why {
     hf_job_why why; /* with `job` */
+    int64_t asked_ms;
     hf_job_info job;
     hf_reason_read read;
 } hf_facts_why;
@@ -124,7 +125,8 @@ typedef struct hf_facts {
     hf_facts_lock *locks;
     size_t n_redis, n_workers, n_queues, n_schedules, n_locks;
     char locks_place[HF_LOCK_PLACE_SIZE]; /* of a search for locks that goes on, or "" */
-    size_t next_deaths; /* the first queue whose deaths there was no room to read */
+    size_t next_deaths; /* the first queue whose deaths there was no room to read, */
+    size_t next_pasts;  /* and whose history */
 } hf_facts;
 
 enum { HF_FACTS_LATE_MS = 60000, HF_FACTS_POISON = 3 };

@@ -18,7 +18,8 @@ enum {
     HOUR_MS = 3600 * 1000,
     LATELY_MS = 600 * 1000,
     LOOK_MS = 15 * 1000,    /* a younger job is neither late nor unserved */
-    WHYS = 50,              /* queues whose oldest job is asked for its reasons */
+    WHYS = 50,              /* queues whose oldest job is asked for its reasons, */
+    WHY_MS = 30 * 1000,     /* again after this time if nothing has changed */
     DEATHS = 1000,          /* of a queue that are looked at */
     KINDS = 16,             /* of deaths that are told apart */
     REFUSED = 100,          /* waiting jobs among which refused ones are looked for */
@@ -296,6 +297,7 @@ static hf_facts_why *ask_why(gatherer *g, const char *id)
     }
     of->job = (hf_job_info){HF_JOB_INFO_INIT};
     of->why = (hf_job_why){HF_JOB_WHY_INIT, .job = &of->job};
+    of->asked_ms = g->queue->stats.now_ms;
     hf_err err = hf_admin_why(g->admin, g->queue->stats.queue, id, &of->why, g->detail);
     if (err != HF_OK) {
         if (err != HF_GONE && err != HF_INVALID) /* the id is of another hand */
@@ -313,6 +315,33 @@ static void take_id(const hf_job_info *info, void *arg)
     memcpy(arg, info->id, sizeof info->id);
 }
 
+/* Whether all figures of the queue are those of before, but for the time. */
+static bool stands_still(const gatherer *g)
+{
+    const hf_facts_queue *b = g->before, *q = g->queue;
+    if (b == NULL || b->serving != q->serving || b->alive != q->alive)
+        return false;
+    hf_queue_stats stats = b->stats;
+    stats.now_ms = q->stats.now_ms;
+    return memcmp(&stats, &q->stats, sizeof stats) == 0;
+}
+
+/* What was found before; NULL: it has to be asked for. */
+static hf_facts_why *kept_why(gatherer *g)
+{
+    const hf_facts_why *old = g->before == NULL ? NULL : g->before->oldest;
+    const int64_t now_ms = g->queue->stats.now_ms;
+    if (old == NULL || now_ms - old->asked_ms > WHY_MS || !stands_still(g))
+        return NULL;
+    hf_facts_why *kept = malloc(sizeof *kept);
+    if (kept == NULL)
+        return NULL;
+    *kept = *old;
+    kept->why.job = &kept->job;
+    kept->why.now_ms = now_ms;
+    return kept;
+}
+
 static void read_oldest(gatherer *g)
 {
     char id[HF_ID_SIZE] = "";
@@ -322,6 +351,11 @@ static void read_oldest(gatherer *g)
     if (s->ready == 0 || s->paused || f->now_ms - s->oldest_ready_ms < bound ||
         g->whys >= WHYS)
         return;
+    g->queue->oldest = kept_why(g);
+    if (g->queue->oldest != NULL) {
+        g->whys++;
+        return;
+    }
     hf_err err = hf_admin_list(g->admin, s->queue, HF_STATE_READY, NULL, 1, take_id, id,
                                NULL, g->detail);
     if (err != HF_OK) {
@@ -529,25 +563,39 @@ static bool on_past(hf_err err, hf_facts_queue *queue, void *arg)
     return may_ask(g) && !g->no_memory;
 }
 
+static void keep_past(gatherer *g)
+{
+    if (g->before == NULL || !g->before->past.known)
+        return;
+    g->queue->past = g->before->past;
+    hf_gather_past_judge(&g->queue->stats, &g->queue->past);
+}
+
+/* The room goes to other queues first than the last time. */
 static void read_pasts(gatherer *g)
 {
+    hf_facts *f = g->facts;
+    const size_t first = g->opts->before == NULL ? 0 : g->opts->before->next_pasts;
+    const size_t most = g->opts->pasts > 0 ? g->opts->pasts : f->n_queues;
     size_t n = 0;
-    hf_facts_queue **changed = calloc(g->facts->n_queues + 1, sizeof(hf_facts_queue *));
-    g->no_memory = g->no_memory || changed == NULL;
-    for (size_t i = 0; i < g->facts->n_queues && !g->no_memory; i++) {
-        at_queue(g, &g->facts->queues[i]);
+    hf_facts_queue **read = calloc(f->n_queues + 1, sizeof(hf_facts_queue *));
+    g->no_memory = g->no_memory || read == NULL;
+    f->next_pasts = first;
+    for (size_t i = 0; i < f->n_queues && !g->no_memory; i++) {
+        const size_t place = (first + i) % f->n_queues;
+        at_queue(g, &f->queues[place]);
         if (g->queue->findings > 0) /* its keys cannot be read */
             continue;
-        if (!has_same_past(g)) {
-            changed[n++] = g->queue;
+        if (n == most || has_same_past(g)) {
+            keep_past(g);
             continue;
         }
-        g->queue->past = g->before->past;
-        hf_gather_past_judge(&g->queue->stats, &g->queue->past);
+        read[n++] = g->queue;
+        f->next_pasts = place + 1;
     }
     if (!g->no_memory)
-        g->no_memory = !hf_gather_past(g->admin, changed, n, on_past, g, g->detail);
-    free((void *)changed);
+        g->no_memory = !hf_gather_past(g->admin, read, n, on_past, g, g->detail);
+    free((void *)read);
 }
 
 /* ---- schedules ---- */

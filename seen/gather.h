@@ -11,10 +11,12 @@ typedef struct hf_gather_opts {
     bool locks_kept;       /* with `before`: of locks that it has nothing is asked, and no
                               new search begins; one that is not at its end goes on */
     /* Facts of an earlier time, of the same Redis: of a queue whose counters have not
-     * changed since, deaths and history are not read again. NULL: there are none. */
+     * changed since, deaths and history are not read again, and the reasons of its oldest
+     * job only after 30 s. NULL: there are none. */
     const hf_facts *before;
     size_t deaths;     /* look at no more than about so many in all; 0: at 1,000 of
                           each queue */
+    size_t pasts;      /* read the histories of no more than so many queues; 0: of all */
     uint32_t audit_ms; /* check the data for this long, at most 2,000 jobs of a queue;
                           0: not at all */
     /* Called before each queue is asked, twice for each; a caller that reads again and

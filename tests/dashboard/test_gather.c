@@ -48,13 +48,19 @@ static void bury(const char *queue, unsigned from, unsigned to, const char *erro
                              error);
 }
 
-static void gather(size_t deaths)
+static void gather_some(size_t deaths, size_t pasts)
 {
     hf_facts now = {.late_ms = HF_FACTS_LATE_MS};
-    const hf_gather_opts opts = {.admin = admin, .before = &facts, .deaths = deaths};
+    const hf_gather_opts opts = {
+        .admin = admin, .before = &facts, .deaths = deaths, .pasts = pasts};
     assert_int_equal(hf_facts_gather(&opts, &now), HF_OK);
     hf_facts_done(&facts);
     facts = now;
+}
+
+static void gather(size_t deaths)
+{
+    gather_some(deaths, 0);
 }
 
 static void deaths_are_read_again_when_one_more_died(void **state)
@@ -87,6 +93,40 @@ static void deaths_of_all_queues_are_read_by_and_by(void **state)
             looked += (unsigned)facts.queues[i].deaths.looked;
         assert_int_equal(looked, in_all[round]);
     }
+}
+
+static void histories_of_all_queues_are_read_by_and_by(void **state)
+{
+    (void)state;
+    for (char name[] = "a"; *name <= 'e'; ++*name)
+        bury(name, 1, 1, "e");
+    static const unsigned in_all[] = {2, 4, 5};
+    for (size_t round = 0; round < HF_COUNT(in_all); round++) {
+        unsigned known = 0;
+        gather_some(100, 2);
+        for (size_t i = 0; i < facts.n_queues; i++)
+            known += facts.queues[i].past.known;
+        assert_int_equal(known, in_all[round]);
+    }
+}
+
+static void reasons_are_read_again_when_a_queue_has_moved(void **state)
+{
+    (void)state;
+    const long long due = hf_wall_ms() - 60000;
+    (void)hf_fixture_command(&redis, "SADD hf:{/}:queues q");
+    (void)hf_fixture_command(&redis, "HSET hf:{q}:jobs a %s", "{\"type\":\"t\"}\n");
+    (void)hf_fixture_command(&redis, "ZADD hf:{q}:schedule %lld a", due);
+    gather(100);
+    assert_non_null(facts.queues[0].oldest);
+    assert_string_equal(facts.queues[0].oldest->job.type, "t");
+    (void)hf_fixture_command(&redis, "HSET hf:{q}:jobs a %s", "{\"type\":\"u\"}\n");
+    gather(100);
+    assert_string_equal(facts.queues[0].oldest->why.job->type, "t");
+    assert_int_equal(facts.queues[0].oldest->why.now_ms, facts.queues[0].stats.now_ms);
+    (void)hf_fixture_command(&redis, "HINCRBY hf:{q}:meta done 1");
+    gather(100);
+    assert_string_equal(facts.queues[0].oldest->why.job->type, "u");
 }
 
 static void the_past_of_a_queue_that_stands_still_is_judged_by_its_age(void **state)
@@ -162,6 +202,10 @@ int main(void)
                                                  set_up, tear_down, &redis),
         cmocka_unit_test_prestate_setup_teardown(deaths_of_all_queues_are_read_by_and_by,
                                                  set_up, tear_down, &redis),
+        cmocka_unit_test_prestate_setup_teardown(
+            histories_of_all_queues_are_read_by_and_by, set_up, tear_down, &redis),
+        cmocka_unit_test_prestate_setup_teardown(
+            reasons_are_read_again_when_a_queue_has_moved, set_up, tear_down, &redis),
         cmocka_unit_test_prestate_setup_teardown(
             the_past_of_a_queue_that_stands_still_is_judged_by_its_age, set_up, tear_down,
             &redis),
