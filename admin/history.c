@@ -286,19 +286,23 @@ static void make_ask(hf_ask *ask, const hf_queue *queue, reading *r)
     hf_args_int(&ask->args, left <= HF_PAST_STEPS ? 1 : 0);
 }
 
-static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
+static hf_err read_rest(hf_admin *admin, const hf_queue *queue, reading *r)
 {
-    reading *r = arg;
     hf_err err = HF_OK;
-    begin_part(r);
     while (err == HF_OK && r->from < r->n) {
         hf_ask ask;
-        make_ask(&ask, part->queue, r);
+        make_ask(&ask, queue, r);
         err = hf_admin_ask(admin, &ask);
     }
     if (err == HF_OK)
         end_part(r);
     return err;
+}
+
+static hf_err read_part(hf_admin *admin, const hf_part *part, void *arg)
+{
+    begin_part(arg);
+    return read_rest(admin, part->queue, arg);
 }
 
 /* ---- the whole ---- */
@@ -426,11 +430,10 @@ hf_err hf_admin_history(hf_admin *admin, const char *name, const hf_history_opts
  * execute all of them before a request of somebody else. */
 enum { AHEAD = 16 };
 
-/* One whose first request was answered with all of it. */
 typedef struct ahead {
     hf_queue queue;
     reading r;
-    bool whole;
+    hf_err err; /* of the first request */
 } ahead;
 
 static void read_ahead(hf_admin *admin, const hf_history_of *each, size_t n, ahead *all)
@@ -440,8 +443,8 @@ static void read_ahead(hf_admin *admin, const hf_history_of *each, size_t n, ahe
     size_t n_asks = 0;
     for (size_t i = 0; i < n; i++) {
         ahead *a = &all[i];
-        a->whole = false;
-        if (open_reading(admin, &each[i], &a->queue, &a->r) != HF_OK)
+        a->err = open_reading(admin, &each[i], &a->queue, &a->r);
+        if (a->err != HF_OK)
             continue;
         begin_part(&a->r);
         make_ask(&asks[n_asks], &a->queue, &a->r);
@@ -449,15 +452,15 @@ static void read_ahead(hf_admin *admin, const hf_history_of *each, size_t n, ahe
     }
     hf_admin_ask_ahead(admin, asks, n_asks);
     for (size_t i = 0; i < n_asks; i++)
-        of[i]->whole = asks[i].err == HF_OK && of[i]->r.from == of[i]->r.n;
+        of[i]->err = asks[i].err;
 }
 
-/* The others have shards, are long, or failed. */
+/* A queue that has shards, or cannot be asked, is read from the beginning. */
 static hf_err finish(hf_admin *admin, const hf_history_of *of, ahead *a, char *detail)
 {
-    if (!a->whole)
+    hf_admin_begin(admin, detail);
+    if (a->err != HF_OK || read_rest(admin, &a->queue, &a->r) != HF_OK)
         return hf_admin_history(admin, of->queue, of->opts, of->span, detail);
-    end_part(&a->r);
     give(&a->r, of->span);
     return HF_OK;
 }

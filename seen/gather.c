@@ -315,23 +315,27 @@ static void take_id(const hf_job_info *info, void *arg)
     memcpy(arg, info->id, sizeof info->id);
 }
 
-/* Whether all figures of the queue are those of before, but for the time. */
-static bool stands_still(const gatherer *g)
+/* Whether nothing is seen that could change why its jobs wait. */
+static bool stands_still(const hf_facts_queue *a, const hf_facts_queue *b)
 {
-    const hf_facts_queue *b = g->before, *q = g->queue;
-    if (b == NULL || b->serving != q->serving || b->alive != q->alive)
-        return false;
-    hf_queue_stats stats = b->stats;
-    stats.now_ms = q->stats.now_ms;
-    return memcmp(&stats, &q->stats, sizeof stats) == 0;
+    const hf_queue_stats *s = &a->stats, *t = &b->stats;
+    return !has_moved(s, t) && a->serving == b->serving && a->alive == b->alive &&
+           s->ready == t->ready && s->delayed == t->delayed && s->paused == t->paused &&
+           s->max_running == t->max_running && s->rate_limit == t->rate_limit &&
+           s->rate_per_ms == t->rate_per_ms && s->refused == t->refused;
 }
 
-/* What was found before; NULL: it has to be asked for. */
+/* What was found before, until a time has come that it names; NULL: it has to be asked
+ * for. */
 static hf_facts_why *kept_why(gatherer *g)
 {
     const hf_facts_why *old = g->before == NULL ? NULL : g->before->oldest;
     const int64_t now_ms = g->queue->stats.now_ms;
-    if (old == NULL || now_ms - old->asked_ms > WHY_MS || !stands_still(g))
+    if (old == NULL || now_ms - old->asked_ms > WHY_MS ||
+        (old->why.next_token_ms > old->asked_ms && old->why.next_token_ms <= now_ms) ||
+        (old->why.locked_until_ms > old->asked_ms &&
+         old->why.locked_until_ms <= now_ms) ||
+        !stands_still(g->before, g->queue))
         return NULL;
     hf_facts_why *kept = malloc(sizeof *kept);
     if (kept == NULL)
@@ -549,18 +553,8 @@ static void read_deaths(gatherer *g)
 static bool has_same_past(const gatherer *g)
 {
     const hf_facts_queue *b = g->before;
-    return b != NULL && b->past.read_ms > g->queue->moved_ms + SETTLED_MS;
-}
-
-static bool on_past(hf_err err, hf_facts_queue *queue, void *arg)
-{
-    gatherer *g = arg;
-    at_queue(g, queue);
-    if (err == HF_OK)
-        hf_gather_past_judge(&queue->stats, &queue->past);
-    else
-        note_queue_fault(g, err);
-    return may_ask(g) && !g->no_memory;
+    return b != NULL && b->past.known &&
+           b->past.read_ms > g->queue->moved_ms + SETTLED_MS;
 }
 
 static void keep_past(gatherer *g)
@@ -569,6 +563,20 @@ static void keep_past(gatherer *g)
         return;
     g->queue->past = g->before->past;
     hf_gather_past_judge(&g->queue->stats, &g->queue->past);
+}
+
+static bool on_past(hf_err err, hf_facts_queue *queue, const hf_facts_past *past,
+                    void *arg)
+{
+    gatherer *g = arg;
+    at_queue(g, queue);
+    if (err == HF_OK) {
+        queue->past = *past;
+        hf_gather_past_judge(&queue->stats, &queue->past);
+    } else {
+        note_queue_fault(g, err);
+    }
+    return may_ask(g) && !g->no_memory;
 }
 
 /* The room goes to other queues first than the last time. */
@@ -584,17 +592,17 @@ static void read_pasts(gatherer *g)
     for (size_t i = 0; i < f->n_queues && !g->no_memory; i++) {
         const size_t place = (first + i) % f->n_queues;
         at_queue(g, &f->queues[place]);
-        if (g->queue->findings > 0) /* its keys cannot be read */
+        keep_past(g);
+        /* Of a queue with findings the keys cannot be read, one without a time could not
+         * be asked. */
+        if (n == most || has_same_past(g) || g->queue->findings > 0 ||
+            g->queue->stats.now_ms == 0)
             continue;
-        if (n == most || has_same_past(g)) {
-            keep_past(g);
-            continue;
-        }
         read[n++] = g->queue;
         f->next_pasts = place + 1;
     }
-    if (!g->no_memory)
-        g->no_memory = !hf_gather_past(g->admin, read, n, on_past, g, g->detail);
+    if (!g->no_memory && !hf_gather_past(g->admin, read, n, on_past, g, g->detail))
+        g->no_memory = true;
     free((void *)read);
 }
 

@@ -19,8 +19,8 @@ typedef struct hf_gather_opts {
     size_t pasts;      /* read the histories of no more than so many queues; 0: of all */
     uint32_t audit_ms; /* check the data for this long, at most 2,000 jobs of a queue;
                           0: not at all */
-    /* Called before each queue is asked, twice for each; a caller that reads again and
-     * again takes its time there. False: stop. NULL: ask all at once. */
+    /* Called before each queue is asked, up to three times for each; a caller that reads
+     * again and again takes its time there. False: stop. NULL: ask all at once. */
     bool (*between)(void *arg);
     void *arg;
 } hf_gather_opts;

@@ -30,12 +30,13 @@ static void on_step(const hf_history_step *step, void *arg)
 
 typedef struct read_of {
     hf_facts_queue *queue;
+    hf_facts_past past;
     hf_history_opts opts;
     hf_history_span span;
 } read_of;
 
 typedef struct reader {
-    read_of *next;
+    read_of *next; /* they are told in their order */
     hf_gather_past_cb told;
     void *arg;
 } reader;
@@ -43,12 +44,11 @@ typedef struct reader {
 static bool on_read(hf_err err, const hf_history_of *of, void *arg)
 {
     reader *r = arg;
-    hf_facts_queue *queue = r->next->queue;
-    (void)of; /* they come in the order of `next` */
-    queue->past.first_done = r->next->span.ever_done;
-    queue->past.first_failed = r->next->span.ever_failed;
-    r->next++;
-    return r->told(err, queue, r->arg);
+    read_of *read = r->next++;
+    (void)of;
+    read->past.first_done = read->span.ever_done;
+    read->past.first_failed = read->span.ever_failed;
+    return r->told(err, read->queue, &read->past, r->arg);
 }
 
 bool hf_gather_past(hf_admin *admin, hf_facts_queue *const *queues, size_t n,
@@ -59,13 +59,13 @@ bool hf_gather_past(hf_admin *admin, hf_facts_queue *const *queues, size_t n,
     const bool made = reads != NULL && each != NULL;
     for (size_t i = 0; i < n && made; i++) {
         const hf_queue_stats *now = &queues[i]->stats;
-        queues[i]->past = (hf_facts_past){.read_ms = now->now_ms};
-        /* "*": the sums of all other types are not needed. */
         reads[i] = (read_of){.queue = queues[i],
-                             .opts = {HF_HISTORY_OPTS_INIT, .since_ms = WINDOW_MS,
-                                      .type = "*", .on_step = on_step,
-                                      .arg = &queues[i]->past, .now_ms = now->now_ms},
+                             .past = {.read_ms = now->now_ms},
                              .span = {HF_HISTORY_SPAN_INIT}};
+        /* "*": the sums of all other types are not needed. */
+        reads[i].opts = (hf_history_opts){HF_HISTORY_OPTS_INIT,  .since_ms = WINDOW_MS,
+                                          .type = "*",           .on_step = on_step,
+                                          .arg = &reads[i].past, .now_ms = now->now_ms};
         each[i] = (hf_history_of){now->queue, &reads[i].opts, &reads[i].span};
     }
     if (made)

@@ -4,8 +4,9 @@
 
 #include "seen/facts.h"
 
-/* Reads the last minutes of queues into `past` of each. `told` is called for each. */
-typedef bool (*hf_gather_past_cb)(hf_err err, hf_facts_queue *queue, void *arg);
+/* Reads the last minutes of queues. `told` is called for each; false ends it. */
+typedef bool (*hf_gather_past_cb)(hf_err err, hf_facts_queue *queue,
+                                  const hf_facts_past *past, void *arg);
 /* False: no memory. */
 HF_MUSTCHECK bool hf_gather_past(hf_admin *admin, hf_facts_queue *const *queues, size_t n,
                                  hf_gather_past_cb told, void *arg,

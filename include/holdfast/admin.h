@@ -687,7 +687,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_history(hf_admin *admin, const char *queue,
                                             char detail[HF_DETAIL_SIZE]);
 
 /* The same for n queues, in this order. The first requests of 16 of them are sent
- * together. opts and *span are as above, of this queue. cb is called when it was read, or
+ * together. opts and *span are as above, of this queue; without now_ms each time of Redis
+ * is asked for alone. cb is called when it was read, or
  * with why it could not be, which `detail` explains until cb returns; false ends it. */
 typedef struct hf_history_of {
     const char *queue;

@@ -657,8 +657,13 @@ static void many_are_read_at_once(void **state)
         (void)snprintf(names[i], sizeof names[i], i == WRONG ? "a b" : "q%zu", i);
         s[i] = (seen){.span = {HF_HISTORY_SPAN_INIT}};
         opts[i] = (hf_history_opts){
-            HF_HISTORY_OPTS_INIT, .since_ms = i == LONG ? 3 * HOUR_MS : HOUR_MS,
-            .on_type = on_type,   .on_step = on_step,
+            HF_HISTORY_OPTS_INIT,
+            .since_ms = i == LONG    ? 3 * HOUR_MS
+                        : i % 2 == 0 ? HOUR_MS
+                                     : HOUR_MS / 2,
+            .now_ms = hf_queue_fixture_now(&fixture),
+            .on_type = on_type,
+            .on_step = on_step,
             .arg = &s[i],
         };
         of[i] = (hf_history_of){names[i], &opts[i], &s[i].span};
@@ -668,12 +673,23 @@ static void many_are_read_at_once(void **state)
                                      now_minute(), (long long)HF_HISTORY_MAX_MS, (int)i);
     }
     hf_test_divide(redis, names[WIDE], 3, &shards);
+    (void)read_all(); /* Redis knows the script now */
+    (void)hf_fixture_command(redis, "CONFIG RESETSTAT");
     hf_admin_history_each(fixture.admin, of, MANY, on_each, &e, detail);
     assert_int_equal(e.told, MANY);
+    /* 31 steps are one request, 61 two, 181 four; the first queue is asked in vain, then
+     * its shards are read. */
+    enum { HALF = 34, WHOLE = 33 };
+    const long long requests = hf_fixture_calls(redis, "evalsha");
+    assert_in_range(requests, HALF + 2 * WHOLE + 4 + 3 * 2 + 1,
+                    HALF + 2 * WHOLE + 4 + 3 * 2 + 8);
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(e.errs[i], i == WRONG ? HF_INVALID : HF_OK);
         assert_int_equal(s[i].done_in_steps, i >= REST ? (int64_t)i : 0);
-        assert_int_equal(s[i].steps, i == WRONG ? 0 : i == LONG ? 181 : 61);
+        assert_int_equal(s[i].steps, i == WRONG   ? 0
+                                     : i == LONG  ? 181
+                                     : i % 2 == 0 ? 61
+                                                  : 31);
     }
     assert_non_null(strstr(e.why[WRONG], "a b"));
     e = (each){.most = 2};
