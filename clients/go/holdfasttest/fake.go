@@ -99,7 +99,7 @@ func (f *Fake) Clear() {
 
 // RunAll runs the jobs that wait, in their order and whatever their time, and
 // those that they enqueue: each one once. A job whose handler returns RetryIn or Release
-// is among Jobs again, for the next call, until its attempts are used up. RunAll returns
+// is among Jobs again, for the next call; RetryIn uses its attempts up. RunAll returns
 // how many ran. An error of a handler ends it, unless the handler has chosen a verdict
 // by RetryIn, Release, Dead or Cancel.
 func (f *Fake) RunAll(ctx context.Context, mux *holdfast.Mux) (int, error) {
