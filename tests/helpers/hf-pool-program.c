@@ -15,7 +15,8 @@
  *   tell      progress, a checkpoint and a log, and it waits; with a checkpoint it is
  *             done, and that is its result
  *   big       a result that is too long       text   a result that is no JSON, said to be
- *   leave     done, and wants to be replaced  grow   done, with MiB more memory
+ *   leave     done, and wants to be replaced; with a payload it never ends
+ *   grow      done, with MiB more memory
  *   env       its result is the value of that variable        cwd    its directory
  *   exec      becomes `sleep`, and its socket is closed          halt   stops itself
  *   die-idle (STATUS)  done, and ends a moment later
@@ -314,8 +315,11 @@ static void act(const run *r)
     done(r, "");
     if (strcmp(type, "twice") == 0)
         say("{\"t\":\"dead\",\"run\":%ld,\"error\":\"again\"}\n", r->number);
-    if (strcmp(type, "leave") == 0)
+    if (strcmp(type, "leave") == 0) {
         say("{\"t\":\"leave\"}\n");
+        while (r->n > 0)
+            pause();
+    }
     if (strcmp(type, "close") == 0) {
         note("close", r->id);
         close(fd);

@@ -179,6 +179,19 @@ static void one_that_wants_to_leave_is_replaced(void **state)
     assert_int_equal(said("outcome=crashed"), 0);
 }
 
+static void one_that_has_left_and_stays_is_killed(void **state)
+{
+    (void)state;
+    hf_pool pool = pool_of(1, NULL);
+    pool.grace_ms = 300;
+    start(&quick, pool, true);
+    put("a", "leave", "stays");
+    EVENTUALLY(SOON_MS, ended("a", "done"));
+    const pid_t pid = hf_pool_fixture_pid_of(&f, "a");
+    EVENTUALLY(SOON_MS, !hf_pid_alive(pid));
+    is_served("b");
+}
+
 static void idle_processes_end_and_come_back(void **state)
 {
     (void)state;
@@ -358,6 +371,7 @@ int main(int argc, char **args)
         HF_POOL_TEST(it_is_replaced_when_it_is_old, &f),
         HF_POOL_TEST(it_is_replaced_when_it_is_large, &f),
         HF_POOL_TEST(one_that_wants_to_leave_is_replaced, &f),
+        HF_POOL_TEST(one_that_has_left_and_stays_is_killed, &f),
         HF_POOL_TEST(idle_processes_end_and_come_back, &f),
         HF_POOL_TEST(they_come_back_in_a_worker_of_pools_alone, &f),
         HF_POOL_TEST(idle_processes_exit_when_the_worker_stops, &f),

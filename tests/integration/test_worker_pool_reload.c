@@ -98,6 +98,36 @@ static void a_program_that_refuses_is_not_started_before_a_reload(void **state)
     EVENTUALLY(SOON_MS, ended("a", "done"));
 }
 
+static void on_worker(const hf_worker_info *info, void *arg)
+{
+    bool *down = arg;
+    for (size_t i = 0; i < info->n_pools; i++)
+        *down = *down || strcmp(info->pools[i].state, "down") == 0;
+}
+
+static bool is_down(hf_admin *admin)
+{
+    bool down = false;
+    assert_int_equal(hf_admin_workers(admin, on_worker, &down, NULL), HF_OK);
+    return down;
+}
+
+static void a_pool_is_down_when_its_last_old_process_has_ended(void **state)
+{
+    (void)state;
+    hf_pool pool = pool_of(1, NULL);
+    start(&quick, pool, true);
+    hf_admin *admin = hf_queue_fixture_admin(&f.queue);
+    hf_write_file(f.start, "exit 78");
+    reload(&quick, &pool, 1);
+    EVENTUALLY(SOON_MS, said("the new program of a pool cannot start") == 1);
+    is_served("a");
+    assert_false(is_down(admin));
+    put("b", "die-idle", "0");
+    EVENTUALLY(SOON_MS, is_down(admin));
+    hf_admin_close(admin);
+}
+
 static void a_reload_may_bring_other_types(void **state)
 {
     (void)state;
@@ -232,6 +262,7 @@ int main(void)
         HF_POOL_TEST(a_reload_replaces_one_at_a_time, &f),
         HF_POOL_TEST(the_old_processes_stay_if_new_ones_fail, &f),
         HF_POOL_TEST(a_program_that_refuses_is_not_started_before_a_reload, &f),
+        HF_POOL_TEST(a_pool_is_down_when_its_last_old_process_has_ended, &f),
         HF_POOL_TEST(a_reload_may_bring_other_types, &f),
         HF_POOL_TEST(jobs_run_while_a_pool_that_a_reload_adds_starts, &f),
         HF_POOL_TEST(a_reload_may_bring_another_program_with_the_same_types, &f),

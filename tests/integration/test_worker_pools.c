@@ -223,13 +223,13 @@ static void start_and_let_the_minder_ask(void)
     EVENTUALLY(SOON_MS, atomic_load(&f.worker.loop_held));
     hf_test_pause_ms(2200);
     atomic_store(&f.worker.hold_loop, false);
-    is_served("c");
 }
 
 static void a_crash_counts_though_the_minder_has_asked_before(void **state)
 {
     (void)state;
     start_and_let_the_minder_ask();
+    is_served("c");
     put("a", "crash", "");
     EVENTUALLY(SOON_MS, ended("a", "crashed") || ended("a", "released"));
     assert_false(ended("a", "released"));

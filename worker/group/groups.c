@@ -18,7 +18,8 @@
 #endif
 
 enum {
-    CLOSING_MS = 1000 /* for the end of a family, when all groups are to end */
+    CLOSING_MS = 1000, /* for the end of a family, when all groups are to end */
+    OBEYS_MS = 5000    /* from TERM to the end of a program that obeys, or kill_grace */
 };
 
 struct hf_groups {
@@ -156,9 +157,21 @@ void hf_groups_sweep(hf_groups *groups, hf_sweep *sweep, uint64_t identity)
     start_sweep(groups, sweep);
 }
 
+/* A program that goes on for longer, with a lease that was renewed after all, has ended
+ * for another reason. */
+static bool was_told(hf_group *group)
+{
+    hf_groups *owner = group->owner;
+    const uint32_t grace_ms = owner->opts.kill_grace_ms;
+    const uint64_t ms = grace_ms > OBEYS_MS ? grace_ms : OBEYS_MS;
+    return hf_minder_asked(owner->minder, &group->minded) &&
+           hf_boot_ns() - group->minded.asked_ns < ms * HF_MS_NS;
+}
+
 static void on_leader_ended(hf_group *group)
 {
     group->over = true;
+    group->told = was_told(group);
     uv_poll_stop(&group->watch);
     uv_timer_stop(&group->timer);
     hf_group_signal(group, SIGKILL);

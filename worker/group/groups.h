@@ -71,7 +71,8 @@ struct hf_group {
     bool joined; /* it was not started here: it leads no group, and its status is lost */
     /* results */
     hf_spawn_fault fault; /* why it was not executed */
-    bool over;            /* its leader has ended */
+    bool over;            /* its leader has ended, */
+    bool told;            /* and that may be its answer to the minder's TERM */
     bool by_signal;       /* `status` is the signal, else the exit status */
     int status;
 };

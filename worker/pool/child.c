@@ -22,6 +22,7 @@ enum {
     EOF_MS = 1000,    /* from the end of its socket to its own end */
     UNREAD_MS = 5000, /* a request to end a run is read in this time */
     STACK_MS = 100,   /* before KILL it may write where it hangs */
+    SIGNAL_MS = 5000, /* from a signal to the sight of an end by it, beside the grace */
     QUIET_MS = 5000,  /* then one with several runs is asked whether it reads */
     DEAF_MS = 15000,
     UNREAD_MAX = 4096,   /* bytes of a frame that a process reads in one piece, or not */
@@ -56,15 +57,15 @@ struct hf_child {
     uint64_t heard_ns, asked_ns;
     uint32_t strays; /* verdicts of no run */
     bool term_due, deaf_reported;
-    bool in_verdict;            /* so its output was read this very moment */
-    bool sent_term, sent_stack; /* TERM and USR2, which may end it */
-    bool broken;                /* it did not keep to the protocol */
-    bool stopped;               /* it was told to stop, or wants to leave */
-    bool killed;                /* by the worker, without a run that is to blame */
-    bool blamed;                /* it was killed because of a run, */
-    const slot *culprit;        /* this one; NULL: it has its verdict by now */
-    const slot *last;           /* its frame was written last, and is small; NULL: none */
-    const slot *unread;         /* the process has ended, and never had this run */
+    bool in_verdict;                      /* so its output was read this very moment */
+    uint64_t sent_term_ns, sent_stack_ns; /* TERM and USR2, which may end it; 0: never */
+    bool broken;                          /* it did not keep to the protocol */
+    bool stopped;                         /* it was told to stop, or wants to leave */
+    bool killed;         /* by the worker, without a run that is to blame */
+    bool blamed;         /* it was killed because of a run, */
+    const slot *culprit; /* this one; NULL: it has its verdict by now */
+    const slot *last;    /* its frame was written last, and is small; NULL: none */
+    const slot *unread;  /* the process has ended, and never had this run */
     pid_t pid;
     char why[WHY_SIZE]; /* why the worker has ended it, then how it ended */
 };
@@ -119,7 +120,7 @@ static void term(hf_child *c)
     c->term_due = false;
     if (c->n_slots > 1)
         return;
-    c->sent_term = true;
+    c->sent_term_ns = hf_boot_ns();
     hf_group_signal_leader(&c->group, SIGTERM);
 }
 
@@ -326,7 +327,7 @@ static void act_on_slot(hf_child *c, slot *s, uint64_t now_ns)
 {
     if (is_due(s->stack_ns, now_ns)) {
         s->stack_ns = 0;
-        c->sent_stack = true;
+        c->sent_stack_ns = now_ns;
         hf_group_signal_leader(&c->group, SIGUSR2);
     }
     if (is_due(s->kill_ns, now_ns)) {
@@ -437,6 +438,7 @@ static void end_slot(hf_child *c, slot *s)
     c->cancelled -= cancelled ? 1 : 0;
     if (cancelled && c->cancelled == 0) {
         c->term_due = false;
+        c->unread_by_ns = 0;
         apply(c, HF_CHILD_E_CANCELS_OVER);
     }
     if (c->busy == 0 && c->state == HF_CHILD_STOPPING) {
@@ -496,6 +498,7 @@ static void on_frame(const hf_frame *frame, void *arg)
         on_verdict(c, frame);
     } else if (frame->kind == HF_FRAME_LEAVE) {
         apply(c, HF_CHILD_E_LEAVE);
+        set_timer(c);
     } else if (frame->kind != HF_FRAME_PONG) {
         on_update(c, frame);
     }
@@ -589,12 +592,20 @@ static hf_child_fate fate_of(const hf_child *c, const slot *s)
     return HF_FATE_CRASHED;
 }
 
+/* After its grace a process that goes on has borne the signal. */
+static bool is_recent(const hf_child *c, uint64_t sent_ns)
+{
+    const uint64_t ms = c->opts.spec->pool.grace_ms + SIGNAL_MS;
+    return sent_ns != 0 && hf_boot_ns() - sent_ns < ms * HF_MS_NS;
+}
+
 /* A signal of ours has ended it, though it was no KILL. */
 static bool ended_by_our_signal(const hf_child *c)
 {
     const hf_group *group = &c->group;
-    return group->by_signal && ((c->sent_term && group->status == SIGTERM) ||
-                                (c->sent_stack && group->status == SIGUSR2));
+    return group->by_signal &&
+           ((is_recent(c, c->sent_term_ns) && group->status == SIGTERM) ||
+            (is_recent(c, c->sent_stack_ns) && group->status == SIGUSR2));
 }
 
 /* What it wrote before it died counts. */

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "base/clock.h"
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "worker/program/verdict.h"
@@ -37,13 +35,8 @@ void hf_death_describe(const hf_death *death, char out[HF_DEATH_SIZE])
         snprintf(out + n, HF_DEATH_SIZE - (size_t)n, "\n%s", death->stderr_end + from);
 }
 
-/* From TERM of the minder to the end of a process that obeys. One that goes on for
- * longer, with a lease that was renewed after all, has not obeyed. */
-enum { OBEYS_MS = 5000 };
-
 bool hf_death_may_be_the_minders(const hf_group *group)
 {
-    const uint64_t asked_ns = group->minded.asked_ns;
-    return asked_ns != 0 && hf_boot_ns() - asked_ns < OBEYS_MS * HF_MS_NS &&
+    return group->told &&
            (!group->by_signal || group->status == SIGTERM || group->status == SIGKILL);
 }

@@ -20,8 +20,7 @@ typedef struct hf_death {
 /* "killed by signal 11 (SEGV)", and after a newline the end of its standard error. */
 void hf_death_describe(const hf_death *death, char out[HF_DEATH_SIZE]);
 
-/* The minder sends TERM and KILL. A process that lived on for 5 s since it may have been
- * asked to end has ended for another reason, as has one with another signal. */
+/* The minder sends TERM and KILL: another signal is the process's own doing. */
 bool hf_death_may_be_the_minders(const hf_group *group);
 
 #endif

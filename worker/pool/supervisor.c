@@ -165,6 +165,7 @@ static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZ
     hf_member *m = arg;
     hf_supervisor *s = m->owner;
     bool same = s->offer.ready != NULL && hf_ready_same(s->offer.ready, ready);
+    const uint64_t generation = s->generation;
     if (!same && may_differ(s, m))
         m->generation = ++s->generation;
     bool is_first = s->offer.ready == NULL || m->generation > s->offer_generation;
@@ -183,6 +184,7 @@ static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZ
     if (!is_first) {
         hf_ready_free(ready);
     } else if (hf_offer_take(&s->offer, s->worker, s->spec, s, ready, detail) != HF_OK) {
+        s->generation = generation;
         return false;
     } else {
         take_offer(s, m->generation);
@@ -190,6 +192,7 @@ static bool on_ready(hf_child *child, hf_ready *ready, char detail[HF_DETAIL_SIZ
     report(s, HF_LOG_INFO, "a process of a pool is ready", child, "client",
            s->offer.ready->client);
     s->starts.failed = false;
+    s->starts.refused = s->starts.refused && m->generation != s->generation;
     s->worker->heartbeat_due = s->worker->turn_due = true;
     hf_paused_end(&s->paused, s->worker);
     return true;
@@ -711,7 +714,7 @@ hf_pool_health hf_supervisor_health(const hf_supervisor *s)
 {
     if (hf_members_count(s->members, hf_member_serves) > 0)
         return HF_POOL_UP;
-    if (s->starts.failed)
+    if (s->starts.failed || s->starts.refused)
         return HF_POOL_DOWN;
     bool starts = !hf_supervisor_has_offer(s) && s->spec->pool.argv[0] != NULL;
     return starts ? HF_POOL_STARTING : HF_POOL_UP;

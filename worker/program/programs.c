@@ -222,7 +222,7 @@ static void judge(hf_process *p, hf_program_result *result,
                                   .by_signal = group->by_signal,
                                   .timed_out = p->timed_out,
                                   .ended = p->ended,
-                                  .asked = group->minded.asked_ns != 0,
+                                  .asked = group->told,
                                   .status = group->status};
     if (fault.step != HF_SPAWN_NONE) {
         hf_program_verdict_not_started(p->spec, &fault, text);

@@ -24,7 +24,7 @@ typedef struct hf_program_result {
     bool by_signal; /* `status` is the signal, else the exit status */
     bool timed_out;
     bool ended;    /* hf_program_end() had been called before it ended */
-    bool asked;    /* the minder may have asked it to end; then it was extended */
+    bool asked;    /* the minder may have asked it to end just before */
     bool withheld; /* it was not executed because the minder could not be told, or
                       because its lease was over: the job's fault in no way */
     int status;
