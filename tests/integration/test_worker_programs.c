@@ -20,6 +20,8 @@
     "  - {type: long, exec: [sh, -c, 'sleep 1000 & echo $! > pid; wait']}\n"             \
     "  - {type: short, exec: ['true']}\n"                                                \
     "  - {type: lasts, exec: [sleep, '5.5']}\n"                                          \
+    "  - {type: borne, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "                    \
+    "echo $$ > pid; while ! test -e go; do sleep 0.1; done; exit 1']}\n"                 \
     "  - {type: deaf, grace: 5s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
     "echo $$ > pid; while :; do sleep 0.1; done']}\n"
 
@@ -147,6 +149,22 @@ static void a_program_whose_lock_was_taken_is_killed(void **state)
     EVENTUALLY(15000,
                strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost") != NULL);
     EVENTUALLY(5000, !hf_pid_alive(program()));
+}
+
+/* Redis was away, and the minder asked it to end; its lease was renewed after all. */
+static void an_end_long_after_a_late_renewal_is_its_own(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 8s, kill_grace: 2s}\n" HANDLERS);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue borne @", NULL, NULL), 0);
+    EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
+    EVENTUALLY(15000, strlen(hf_cli_fixture_get(&fixture, "terms")) > 0);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
+    ALWAYS(6000, hf_pid_alive(program()));
+    hf_cli_fixture_put(&fixture, "go", "");
+    EVENTUALLY(15000, strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=") != NULL);
+    assert_non_null(strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=dead"));
 }
 
 /* As a parent that wants no zombies starts it. */
@@ -281,6 +299,7 @@ int main(void)
         CASE(what_a_dead_worker_has_left_ends_before_the_next_run),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
         CASE(a_program_whose_lock_was_taken_is_killed),
+        CASE(an_end_long_after_a_late_renewal_is_its_own),
         CASE(a_worker_that_inherits_an_ignored_sigchld_learns_how_programs_end),
         CASE(a_slot_for_short_programs_waits_for_no_claim),
         CASE(a_cancelled_program_gets_term),
