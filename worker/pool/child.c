@@ -22,7 +22,6 @@ enum {
     EOF_MS = 1000,    /* from the end of its socket to its own end */
     UNREAD_MS = 5000, /* a request to end a run is read in this time */
     STACK_MS = 100,   /* before KILL it may write where it hangs */
-    SIGNAL_MS = 5000, /* from a signal to the sight of an end by it, beside the grace */
     QUIET_MS = 5000,  /* then one with several runs is asked whether it reads */
     DEAF_MS = 15000,
     UNREAD_MAX = 4096,   /* bytes of a frame that a process reads in one piece, or not */
@@ -592,20 +591,12 @@ static hf_child_fate fate_of(const hf_child *c, const slot *s)
     return HF_FATE_CRASHED;
 }
 
-/* After its grace a process that goes on has borne the signal. */
-static bool is_recent(const hf_child *c, uint64_t sent_ns)
-{
-    const uint64_t ms = c->opts.spec->pool.grace_ms + SIGNAL_MS;
-    return sent_ns != 0 && hf_boot_ns() - sent_ns < ms * HF_MS_NS;
-}
-
 /* A signal of ours has ended it, though it was no KILL. */
 static bool ended_by_our_signal(const hf_child *c)
 {
-    const hf_group *group = &c->group;
-    return group->by_signal &&
-           ((is_recent(c, c->sent_term_ns) && group->status == SIGTERM) ||
-            (is_recent(c, c->sent_stack_ns) && group->status == SIGUSR2));
+    const uint32_t grace_ms = c->opts.spec->pool.grace_ms;
+    return hf_death_is_by(&c->group, SIGTERM, c->sent_term_ns, grace_ms) ||
+           hf_death_is_by(&c->group, SIGUSR2, c->sent_stack_ns, grace_ms);
 }
 
 /* What it wrote before it died counts. */

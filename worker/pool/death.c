@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
+#include "base/clock.h"
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "worker/program/verdict.h"
+
+enum { SEEN_MS = 5000 }; /* from an end to the sight of it, on a busy machine */
 
 void hf_death_describe(const hf_death *death, char out[HF_DEATH_SIZE])
 {
@@ -33,6 +37,13 @@ void hf_death_describe(const hf_death *death, char out[HF_DEATH_SIZE])
     size_t from = hf_text_end(death->stderr_end, len, HF_DEATH_SIZE - (size_t)n - 2);
     if (len > from)
         snprintf(out + n, HF_DEATH_SIZE - (size_t)n, "\n%s", death->stderr_end + from);
+}
+
+bool hf_death_is_by(const hf_group *group, int signal, uint64_t sent_ns,
+                    uint32_t grace_ms)
+{
+    return group->by_signal && group->status == signal && sent_ns != 0 &&
+           hf_boot_ns() - sent_ns < (grace_ms + SEEN_MS) * HF_MS_NS;
 }
 
 bool hf_death_may_be_the_minders(const hf_group *group)
