@@ -98,6 +98,12 @@ static void take_frames(hf_wire *wire, const char *bytes, size_t len)
     }
 }
 
+/* Linux says it once. */
+static void note_reset(hf_wire *wire, ssize_t n)
+{
+    wire->reset = wire->reset || (n < 0 && errno == ECONNRESET);
+}
+
 /* False: there is nothing more to read now. */
 static bool read_once(hf_wire *wire)
 {
@@ -110,7 +116,7 @@ static bool read_once(hf_wire *wire)
     }
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return errno == EINTR;
-    wire->reset = n < 0 && errno == ECONNRESET;
+    note_reset(wire, n);
     wire->ended = true;
     if (wire->polled)
         uv_poll_stop(&wire->poll);
@@ -208,6 +214,7 @@ void hf_wire_spin(hf_wire *wire)
         return;
     while (n < 0 && now_ns < end_ns) {
         n = recv(wire->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+        note_reset(wire, n);
         now_ns = hf_boot_ns();
     }
     hf_spin_end(&wire->spin, n < 0);
