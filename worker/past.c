@@ -354,7 +354,7 @@ void hf_past_buried(hf_served *served, size_t n)
 
 /* ---- to Redis ---- */
 
-static bool send_next(hf_worker *w, hf_site *site, bool all);
+static bool send_rest(hf_worker *w, past_queue *q);
 
 static void on_sent(past_queue *q)
 {
@@ -385,7 +385,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     let_go_if_empty(q);
     if (p->goodbye != NULL) {
         bool goes_on = err == HF_OK || err == HF_NOSCRIPT;
-        if (!goes_on || !send_next(w, site, true))
+        if (!goes_on || !send_rest(w, q))
             p->goodbye(answer, p->goodbye_arg);
         return;
     }
@@ -428,21 +428,27 @@ static bool is_asked(const hf_worker *w, const hf_site *site)
     return false;
 }
 
-/* One request to this site. all: also for queues that were refused a moment ago. */
-static bool send_next(hf_worker *w, hf_site *site, bool all)
+/* One request to this site. */
+static bool send_next(hf_worker *w, hf_site *site)
 {
     const uint64_t now = hf_boot_ns();
     if (!hf_site_can_ask(site))
         return false;
     for (size_t i = 0; i < HF_SLOTS_MAX; i++) {
         past_queue *q = &w->past->queues[i];
-        if (q->oldest == NULL || q->served->site != site ||
-            (!all && (q->again_ns > now || q->served->backoff.until_ns != 0)))
+        if (q->oldest == NULL || q->served->site != site || q->again_ns > now ||
+            q->served->backoff.until_ns != 0)
             continue;
         if (send_queue(w, q))
             return true;
     }
     return false;
+}
+
+/* While the worker ends: a queue that was refused a moment ago is asked as well. */
+static bool send_rest(hf_worker *w, past_queue *q)
+{
+    return q->oldest != NULL && hf_site_can_ask(q->served->site) && send_queue(w, q);
 }
 
 /* When to look again at one that has sent nothing now. */
@@ -469,7 +475,7 @@ void hf_past_turn(hf_worker *w, bool claimed)
     }
     p->due = false;
     for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
-        if (!is_asked(w, site) && send_next(w, site, false))
+        if (!is_asked(w, site) && send_next(w, site))
             hf_client_flush(site->base.client); /* before the claims of the next turn */
     for (size_t i = 0; i < HF_SLOTS_MAX; i++) {
         uint64_t look = next_look(&p->queues[i], now);
@@ -488,13 +494,14 @@ size_t hf_past_goodbye(hf_worker *w, hf_answer_cb cb, void *arg)
 {
     hf_past *p = w->past;
     size_t n = 0;
-    for (size_t i = 0; i < HF_SLOTS_MAX; i++)
-        if (p->queues[i].open != NULL)
-            close_open(w, &p->queues[i]);
     p->goodbye = cb;
     p->goodbye_arg = arg;
-    for (hf_site *site = NULL; (site = hf_sites_next(w, site)) != NULL;)
-        n += is_asked(w, site) || send_next(w, site, true) ? 1 : 0;
+    for (size_t i = 0; i < HF_SLOTS_MAX; i++) {
+        past_queue *q = &p->queues[i];
+        if (q->open != NULL)
+            close_open(w, q);
+        n += q->asked != NULL || send_rest(w, q) ? 1 : 0;
+    }
     return n;
 }
 
@@ -527,8 +534,22 @@ void hf_past_open(hf_worker *w)
     w->past->timer.data = w;
 }
 
+static void report_rest(hf_worker *w)
+{
+    int64_t ends = 0;
+    for (size_t i = 0; i < HF_SLOTS_MAX; i++)
+        for (const minute *m = w->past->queues[i].oldest; m != NULL; m = m->next)
+            ends += m->ends;
+    const hf_log_field field = {.key = "attempts", .number = ends};
+    if (ends > 0)
+        hf_report(w, HF_LOG_WARN, "the history may lack what Redis did not confirm",
+                  &field, 1);
+}
+
 void hf_past_close(hf_worker *w)
 {
-    if (!uv_is_closing((uv_handle_t *)&w->past->timer))
-        uv_close((uv_handle_t *)&w->past->timer, NULL);
+    if (uv_is_closing((uv_handle_t *)&w->past->timer))
+        return;
+    report_rest(w);
+    uv_close((uv_handle_t *)&w->past->timer, NULL);
 }

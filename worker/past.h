@@ -28,8 +28,9 @@ void hf_past_buried(hf_served *served, size_t n); /* jobs died in Redis, by a cl
 void hf_past_turn(hf_worker *w, bool claimed);
 /* Queues may have been removed: theirs is sent at once. */
 void hf_past_reloaded(hf_worker *w);
-/* Sends all that is left, while the worker ends. `cb` comes once for each site that gets
- * something, when it has it or does not take it; returns how many these are. */
+/* Sends all that is left, while the worker ends: all queues at once, because there is not
+ * much time. `cb` comes once for each queue that has something, when Redis has it or does
+ * not take it; returns how many these are. */
 size_t hf_past_goodbye(hf_worker *w, hf_answer_cb cb, void *arg);
 
 #endif

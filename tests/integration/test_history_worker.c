@@ -129,11 +129,10 @@ static long long done_of_all(void)
 }
 
 /* One job at a time, so most turns have a claim while the queues send. */
-static void it_is_never_sent_in_the_turn_of_a_claim(void **state)
+static void start_queues(const char *url)
 {
     static char names[QUEUES][16];
     hf_worker_queue queues[QUEUES];
-    (void)state;
     for (unsigned i = 0; i < QUEUES; i++) {
         (void)snprintf(names[i], sizeof names[i], i == 0 ? "q" : "q%u", i);
         queues[i] = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = names[i]};
@@ -143,22 +142,53 @@ static void it_is_never_sent_in_the_turn_of_a_claim(void **state)
                                  .lease_ms = LEASE_MS};
     atomic_store(&pasts, 0);
     atomic_store(&together, 0);
-    hf_worker_fixture_start(&worker, redis->url, &opts, 0);
+    hf_worker_fixture_start(&worker, url, &opts, 0);
+}
+
+static void put_into_each(unsigned n)
+{
+    for (unsigned i = 0; i < QUEUES; i++) {
+        use_queue(i);
+        put(n + i, 1, "ok");
+    }
+    use_queue(0);
+}
+
+static void it_is_never_sent_in_the_turn_of_a_claim(void **state)
+{
+    (void)state;
+    start_queues(redis->url);
     unsigned n = 0;
     const uint64_t until_ms = hf_test_fair_ms() + SOON_MS;
     while (atomic_load(&pasts) < QUEUES) {
         assert_true(hf_test_fair_ms() < until_ms);
-        for (unsigned i = 0; i < QUEUES; i++) {
-            use_queue(i);
-            put(n++, 1, "ok");
-        }
+        put_into_each(n);
+        n += QUEUES;
         EVENTUALLY(SOON_MS, done_of_all() >= (long long)n - 2 * QUEUES);
     }
-    use_queue(0);
     EVENTUALLY(SOON_MS, done_of_all() == n);
     assert_int_equal(atomic_load(&together), 0);
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
-    assert_int_equal(told(), n);
+    EVENTUALLY(SOON_MS, told() == n);
+}
+
+/* ---- at the end ---- */
+
+/* No queue waits for the answer of another one: there is half a second for all. */
+static void at_the_end_all_queues_are_sent_at_once(void **state)
+{
+    (void)state;
+    start_queues(proxy.url);
+    put_into_each(0);
+    EVENTUALLY(SOON_MS, done_of_all() == QUEUES);
+    (void)hf_fixture_command(redis, "SCRIPT LOAD %s", hf_lua_queue_past.text);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_past.sha1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    EVENTUALLY(SOON_MS, told() == QUEUES);
+    assert_int_equal(hf_worker_fixture_said(&worker, "the history may lack what Redis "
+                                                     "did not confirm attempts="),
+                     1);
+    hf_proxy_let_go(&proxy);
 }
 
 /* ---- Redis is away ---- */
@@ -284,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(it_is_never_sent_in_the_turn_of_a_claim),
+        CASE(at_the_end_all_queues_are_sent_at_once),
         CASE(what_is_older_than_ten_minutes_is_dropped_and_counted),
         CASE(of_a_removed_queue_it_waits_for_seconds),
         CASE(of_a_removed_queue_what_ends_later_is_sent),
