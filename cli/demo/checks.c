@@ -161,7 +161,9 @@ static void add_waits(const hf_demo_job *job, waits *w)
     if (job->kind != HF_DEMO_FLAKY && job->kind != HF_DEMO_BROKEN)
         return;
     for (size_t r = 1; r < job->n_runs && r < HF_DEMO_RUNS_MAX; r++)
-        add_wait(w, job->runs[r - 1].end_ms + HF_DEMO_BACKOFF_MS, job->runs[r].start_ms);
+        if (job->runs[r].attempt != job->runs[r - 1].attempt) /* else it was taken over */
+            add_wait(w, job->runs[r - 1].end_ms + HF_DEMO_BACKOFF_MS,
+                     job->runs[r].start_ms);
 }
 
 static int by_number(const void *a, const void *b)
