@@ -13,15 +13,15 @@
 #include "seen/gather.h"
 
 enum {
-    OLD_MS = 900,       /* a viewer asks each second */
-    PER_SECOND = 100,   /* queues that are read in a second */
-    PASTS = 5,          /* and their histories */
-    PASTS_SHOWN = 20,   /* histories that are read for a page of queues */
-    DEATHS = 2500,      /* that are looked at in a read, */
-    PASTS_JUDGED = 100, /* and the last minutes of queues */
-    LOCKS_EACH = 10,    /* looking for locks goes through the keys of Redis */
-    LOCKS_MS = 10,      /* in pieces: a viewer waits for the read */
-    QUEUES = 50         /* that the overview shows */
+    OLD_MS = 900,      /* a viewer asks each second */
+    PER_SECOND = 100,  /* queues that are read in a second */
+    PASTS = 3,         /* and their histories */
+    PASTS_SHOWN = 20,  /* histories that are read for a page of queues */
+    DEATHS = 1500,     /* that are looked at in a read, */
+    PASTS_JUDGED = 50, /* and the last minutes of queues */
+    LOCKS_EACH = 10,   /* looking for locks goes through the keys of Redis */
+    LOCKS_MS = 10,     /* in pieces: a viewer waits for the read */
+    QUEUES = 50        /* that the overview shows */
 };
 
 struct hf_overview {
