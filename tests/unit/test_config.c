@@ -10,7 +10,6 @@
 #include "config/schema.h"
 #include "tests/support/eventually.h"
 #include "tests/support/markdown.h"
-#include "tests/support/sections.h"
 #include "tests/support/tempdir.h"
 
 enum { PATH_SIZE = 512, BAD_SIZE = 2048, DOCUMENT_SIZE = 1 << 18 };

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "tests/support/eventually.h"
-#include "tests/support/sections.h"
+#include "tests/support/markdown.h"
 #include "top/keys.h"
 #include "top/layout.h"
 
