@@ -2,7 +2,6 @@
  * that lives keeps its lock, and that of a dead one is had in the end. */
 #include "base/base.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/locker.h"
 
 /* Leases of holders that live are longer: a busy machine must not let them end. */
 enum {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "lock_scripts.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/locker.h"
 #include "tests/support/replicas.h"
 
 enum { LONG_MS = 30000, PATIENT_MS = 600000, RENEWED_MS = 2000, FILE_SIZE = 256 << 10 };

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "lock_scripts.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/locker.h"
 #include "tests/support/proxy.h"
 
 enum { LONG_MS = 30000, NOTES_MAX = 4096 };

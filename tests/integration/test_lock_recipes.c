@@ -12,7 +12,6 @@
 #include "queue_scripts.h"
 #include "tests/support/dump.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/locker.h"
 
 enum { LONG_MS = 30000 };
 
