@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "queue/schedule.h"
 #include "tests/support/eventually.h"
-#include "tests/support/schedule_fixture.h"
+#include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
 
 enum { OFTEN_MS = 100, MINUTE_MS = 60000 };

@@ -8,7 +8,7 @@
 #include "queue/schedule.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
-#include "tests/support/schedule_fixture.h"
+#include "tests/support/queue_fixture.h"
 #include "tests/support/skip.h"
 #include "tests/support/worker_fixture.h"
 
