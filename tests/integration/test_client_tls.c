@@ -14,7 +14,7 @@
 #include "tests/support/certs.h"
 #include "tests/support/client_fixture.h"
 #include "tests/support/redis_fixture.h"
-#include "tests/support/sentinels.h"
+#include "tests/support/replicas.h"
 #include "tests/support/tls_peer.h"
 
 enum { SOON_MS = 30000, MIB = 1 << 20 };

@@ -1,6 +1,6 @@
 /* test_sentinel.c - connections that Sentinels lead to the primary: which Sentinel they
  * ask and believe, and how soon they follow. The test announces failovers to a Sentinel
- * (tests/support/sentinels.h). */
+ * (tests/support/replicas.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "tests/support/client_fixture.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
-#include "tests/support/sentinels.h"
+#include "tests/support/replicas.h"
 
 enum {
     LONG_MS = 30000,
