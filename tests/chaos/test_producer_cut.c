@@ -23,7 +23,7 @@
 #include "base/random.h"
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"

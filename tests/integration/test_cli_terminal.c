@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/cli_try.h"
 #include "tests/support/eventually.h"
 

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/certs.h"
 #include "tests/support/markdown.h"
 #include "tests/support/proc.h"

@@ -8,7 +8,7 @@
 
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 #include "tests/support/proxy.h"

@@ -14,7 +14,6 @@
 #include "holdfast/producer.h"
 #include "producer/producer.h"
 #include "tests/support/admin.h"
-#include "tests/support/audit.h"
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 #include "tests/support/proxy.h"

@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "holdfast/producer.h"
 #include "producer/producer.h"
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 #include "tests/support/redis_fixture.h"

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "queue/ran.h"
 #include "queue_scripts.h"
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/runs_test.h"
 #include "tests/support/shards.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "holdfast/holdfast.h"
-#include "tests/support/audit.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
 
