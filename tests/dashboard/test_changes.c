@@ -1,5 +1,6 @@
 /* test_changes.c - the changes of the API with a real Redis: each asks for what it needs,
- * and does nothing else. */
+ * and does nothing else; what the API says of locks; and the changes that were made: the
+ * last 100, the newest first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "dashboard/api.h"
+#include "dashboard/changelog.h"
 #include "dashboard/dead_tasks.h"
 #include "tests/dashboard/dead_jobs.h"
 #include "tests/support/eventually.h"
@@ -51,6 +54,15 @@ static void on_told(hf_query *ask, bool dropped)
     (void)ask;
 }
 
+static unsigned run_and_free(hf_query *ask)
+{
+    ask->task.run(&ask->task, &reader);
+    const unsigned status = ask->status;
+    (void)snprintf(answered, sizeof answered, "%s", ask->text);
+    hf_ask_free(ask);
+    return status;
+}
+
 /* The status of the answer, as it is given behind its checks. */
 static unsigned change(hf_ask_run run, const char *arg, const char *body)
 {
@@ -62,11 +74,7 @@ static unsigned change(hf_ask_run run, const char *arg, const char *body)
     (void)snprintf(ask->who, sizeof ask->who, "ada");
     ask->body = json_loads(body, 0, NULL);
     assert_non_null(ask->body);
-    ask->task.run(&ask->task, &reader);
-    const unsigned status = ask->status;
-    (void)snprintf(answered, sizeof answered, "%s", ask->text);
-    hf_ask_free(ask);
-    return status;
+    return run_and_free(ask);
 }
 
 static void enqueue(const char *id, int64_t delay_ms)
@@ -263,6 +271,102 @@ static void only_the_hold_that_was_seen_is_taken_away(void **state)
         change(hf_changes_lock_release, NULL, "{\"name\":\"a/b\",\"fence\":1}"), 400);
 }
 
+/* ---- what is said of locks ---- */
+
+static void assert_locks(const char *part)
+{
+    hf_query *ask = hf_ask_new(hf_api_other_locks, on_told, NULL);
+    assert_non_null(ask);
+    assert_int_equal(run_and_free(ask), 200);
+    if (strstr(answered, part) == NULL)
+        fail_msg("%s\nis not in\n%s", part, answered);
+}
+
+/* An answer has 50 entries at most. */
+static void all_holders_and_waiters_are_counted(void **state)
+{
+    (void)state;
+    (void)hf_fixture_command(
+        &redis, "EVAL %s 0",
+        "local p, now = 'hf:lock:{n}:', redis.call('TIME')[1] * 1000 "
+        "redis.call('HSET', p .. 'e:n', '#', '0 60 0 0 60000 1 0') "
+        "for i = 1, 62 do local o, waits = 'o' .. i, i > 60 "
+        "redis.call('ZADD', p .. 'x:n', now, o) "
+        "if waits then redis.call('ZADD', p .. 'q:n', now * 1000 + i, o) end "
+        "redis.call('HSET', p .. 'e:n', o, (waits and 'x 0 1 0' or 's 1 1 9') .. "
+        "' web1-1-x n h=s 60000') end");
+    assert_locks("\"name\":\"n\",\"mode\":\"shared\",\"holders\":60,\"waiting\":2,");
+}
+
+static void permits_are_told_with_their_limit(void **state)
+{
+    hf_lock *some = NULL, *whole = NULL;
+    static const char *const gpu = "gpu", *const shop = "shop";
+    const hf_lock_opts two = {HF_LOCK_OPTS_INIT,       .names = &gpu, .n_names = 1,
+                              .mode = HF_LOCK_PERMITS, .permits = 2,  .limit = 5};
+    const hf_lock_opts all = {HF_LOCK_OPTS_INIT, .names = &shop, .n_names = 1};
+    (void)state;
+    assert_int_equal(hf_lock_acquire_wait(reader.locks, &two, &some, NULL), HF_OK);
+    assert_locks("\"taken\":2,\"limit\":5,\"entries\":");
+    assert_int_equal(hf_lock_release_wait(some, NULL), HF_RELEASE_DONE);
+    assert_int_equal(hf_lock_acquire_wait(reader.locks, &all, &whole, NULL), HF_OK);
+    assert_locks("\"taken\":null,\"limit\":null,\"entries\":");
+    assert_int_equal(hf_lock_release_wait(whole, NULL), HF_RELEASE_DONE);
+}
+
+/* ---- the changes that were made ---- */
+
+static const char *text_of(const json_t *list, size_t i, const char *name)
+{
+    return json_string_value(json_object_get(json_array_get(list, i), name));
+}
+
+static void the_last_hundred_are_kept(void **state)
+{
+    (void)state;
+    hf_changelog *log = hf_changelog_open();
+    assert_non_null(log);
+    for (unsigned i = 0; i < HF_CHANGELOG_KEPT + 7; i++) {
+        hf_changelog_entry entry = {.by = "ada",
+                                    .role = "change",
+                                    .what = "pause",
+                                    .result = "done",
+                                    .status = 200};
+        (void)snprintf(entry.of, sizeof entry.of, "q%u", i);
+        hf_changelog_add(log, &entry);
+    }
+    json_t *list = hf_changelog_objects(log, 60000);
+    assert_int_equal(json_array_size(list), HF_CHANGELOG_KEPT);
+    assert_string_equal(text_of(list, 0, "of"), "q106");
+    assert_string_equal(text_of(list, HF_CHANGELOG_KEPT - 1, "of"), "q7");
+    assert_string_equal(text_of(list, 0, "by"), "ada");
+    assert_string_equal(text_of(list, 0, "result"), "done");
+    const int64_t at_ms =
+        json_integer_value(json_object_get(json_array_get(list, 0), "at_ms"));
+    assert_true(at_ms > hf_wall_ms() && at_ms <= hf_wall_ms() + 60000);
+    json_decref(list);
+    hf_changelog_close(log);
+}
+
+static void a_text_cannot_forge_a_line(void **state)
+{
+    (void)state;
+    hf_changelog *log = hf_changelog_open();
+    const hf_changelog_entry entry = {.by = "a\nb",
+                                      .role = "change",
+                                      .what = "purge",
+                                      .of = "q\x1b[2J",
+                                      .result = "no\r\nline",
+                                      .status = 409};
+    hf_changelog_add(log, &entry);
+    json_t *list = hf_changelog_objects(log, 0);
+    assert_string_equal(text_of(list, 0, "by"), "a b");
+    assert_string_equal(text_of(list, 0, "of"), "q [2J");
+    assert_string_equal(text_of(list, 0, "result"), "no  line");
+    json_decref(list);
+    hf_changelog_close(log);
+}
+
 #define TEST(name)                                                                       \
     cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, &redis)
 
@@ -277,6 +381,10 @@ int main(void)
         TEST(a_group_needs_all_that_names_it),
         TEST(a_task_is_read_and_stopped),
         TEST(only_the_hold_that_was_seen_is_taken_away),
+        TEST(all_holders_and_waiters_are_counted),
+        TEST(permits_are_told_with_their_limit),
+        cmocka_unit_test(the_last_hundred_are_kept),
+        cmocka_unit_test(a_text_cannot_forge_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
