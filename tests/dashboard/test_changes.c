@@ -300,7 +300,7 @@ static void all_holders_and_waiters_are_counted(void **state)
 
 static void permits_are_told_with_their_limit(void **state)
 {
-    hf_lock *some = NULL, *whole = NULL;
+    hf_lock *some = NULL, *all_of_it = NULL;
     static const char *const gpu = "gpu", *const shop = "shop";
     const hf_lock_opts two = {HF_LOCK_OPTS_INIT,       .names = &gpu, .n_names = 1,
                               .mode = HF_LOCK_PERMITS, .permits = 2,  .limit = 5};
@@ -309,9 +309,9 @@ static void permits_are_told_with_their_limit(void **state)
     assert_int_equal(hf_lock_acquire_wait(reader.locks, &two, &some, NULL), HF_OK);
     assert_locks("\"taken\":2,\"limit\":5,\"entries\":");
     assert_int_equal(hf_lock_release_wait(some, NULL), HF_RELEASE_DONE);
-    assert_int_equal(hf_lock_acquire_wait(reader.locks, &all, &whole, NULL), HF_OK);
+    assert_int_equal(hf_lock_acquire_wait(reader.locks, &all, &all_of_it, NULL), HF_OK);
     assert_locks("\"taken\":null,\"limit\":null,\"entries\":");
-    assert_int_equal(hf_lock_release_wait(whole, NULL), HF_RELEASE_DONE);
+    assert_int_equal(hf_lock_release_wait(all_of_it, NULL), HF_RELEASE_DONE);
 }
 
 /* ---- the changes that were made ---- */
