@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _pipe, _run
 from ._job import Job, _running
 from ._run import End
+from ._spin import Spin
 from .errors import Interrupted
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Child:
         self._term_came = False
         self._stop = False
         self._waiting: list[_pipe.Frame] = []  # frames that a signal handler has read
+        self._spin = Spin()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
@@ -240,7 +242,7 @@ class Child:
             if sock is None:
                 return None
             try:
-                piece = sock.recv(frames.wanted())
+                piece = self._spin.recv(sock, frames.wanted())
             except ConnectionError:
                 return None
             if not piece:
