@@ -48,7 +48,7 @@ def test_after_a_long_job_it_sleeps_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_each_poll_in_vain_leaves_out_twice_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     sock, spin = Socket(monkeypatch), Spin()
-    gaps = []
+    gaps: list[int] = []
     for _ in range(500):
         before = sock.polls
         spin.recv(sock, 9)  # type: ignore[arg-type]
