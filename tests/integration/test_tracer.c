@@ -358,6 +358,7 @@ static void without_a_tracer_a_handler_gets_the_trace_of_the_job(void **state)
     begin_producer(NULL);
     begin_worker(NULL);
     put("hello", HEADERS("01"), 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=done") == 1);
     put("hello", NULL, 1);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=done") == 2);
     assert_string_equal(told[0], "00-" TRACE "-" SPAN "-01");
