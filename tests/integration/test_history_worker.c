@@ -128,7 +128,7 @@ static long long done_of_all(void)
                              "or 0) end return n");
 }
 
-/* One job at a time, so most turns have a claim while the queues send. */
+/* It runs one job at a time. */
 static void start_queues(const char *url)
 {
     static char names[QUEUES][16];
@@ -154,6 +154,7 @@ static void put_into_each(unsigned n)
     use_queue(0);
 }
 
+/* Most turns have a claim while the queues send. */
 static void it_is_never_sent_in_the_turn_of_a_claim(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@ from holdfast_queue._spin import Spin
 
 
 class Socket:
-    """Has what `polls` say for each poll, and a frame for whoever waits. Its clock steps with each poll."""
+    """A poll finds nothing while it is empty; whoever waits gets a frame. Its clock steps with each poll."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ns, self.empty, self.polls, self.waits = 1_000_000_000, True, 0, 0
