@@ -137,11 +137,11 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
     assert_null(strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost"));
 }
 
-/* Its worker sees to it at once. The minder would, at the end of the lease. */
+/* Its worker sees to it at once. The minder would 20 s later, at the end of the lease. */
 static void a_program_whose_lock_was_taken_is_killed(void **state)
 {
     (void)state;
-    begin("worker: {lease: 12s}\n" HANDLERS);
+    begin("worker: {lease: 30s}\n" HANDLERS);
     assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue deaf @ --id one", NULL, NULL),
                      0);
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
