@@ -40,17 +40,28 @@ static void free_renewal(renewal *r)
     free(r);
 }
 
-/* How near its end the renewal was. */
+/* How near its end the renewal was. The minder of programs has acted when it was late. */
 static void count_margin(const renewal *r)
 {
+    hf_worker *w = r->site->worker;
     const uint64_t now = hf_boot_ns();
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < r->batch->n; i++) {
         const uint64_t end = hf_lease_deadline_ns(r->batch->leases[i]);
         const uint64_t left = end > now ? end - now : 0;
-        least = left < least ? left : least;
+        if (hf_lease_is_held(r->codes[i]))
+            least = left < least ? left : least;
     }
-    hf_counters_margin(r->site->worker->counters, least, now);
+    if (least == UINT64_MAX)
+        return;
+    hf_counters_margin(w->counters, least, now);
+    if (least >= w->opts.kill_grace_ms * HF_MS_NS)
+        return;
+    pthread_mutex_lock(&w->note_lock);
+    r->site->watch.late = true;
+    r->site->watch.left_ns = least;
+    pthread_mutex_unlock(&w->note_lock);
+    uv_async_send(&w->async);
 }
 
 /* A lease whose job is marked as cancelled counts as not renewed, too: its next renewal
@@ -258,6 +269,18 @@ hf_err hf_leases_start(hf_worker *w)
     return err;
 }
 
+static void report_late(hf_site *site, uint64_t left_ns)
+{
+    const uint64_t now = hf_boot_ns();
+    if (site->watch.late_logged_ns != 0 &&
+        now - site->watch.late_logged_ns < HF_REMIND_MS * HF_MS_NS)
+        return;
+    site->watch.late_logged_ns = now;
+    hf_report(
+        site->worker, HF_LOG_WARN, "leases were renewed late",
+        (hf_log_field[]){{.key = "left_ms", .number = (int64_t)(left_ns / HF_MS_NS)}}, 1);
+}
+
 /* If tries came faster than the loop turned, only the last one is logged. */
 void hf_leases_report(hf_site *site)
 {
@@ -274,7 +297,12 @@ void hf_leases_report(hf_site *site)
     site->watch.is_back = false;
     bool unserved = site->watch.unserved;
     site->watch.unserved = false;
+    const bool late = site->watch.late;
+    const uint64_t left_ns = site->watch.left_ns;
+    site->watch.late = false;
     pthread_mutex_unlock(&w->note_lock);
+    if (late)
+        report_late(site, left_ns);
     if (err != HF_OK)
         hf_report_outage(w, &site->watch.outage, "the watchdog's connection is away", err,
                          detail);

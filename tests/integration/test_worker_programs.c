@@ -135,6 +135,7 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
     assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue lasts @ --wait", NULL, NULL),
                      0);
     assert_null(strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost"));
+    assert_null(strstr(hf_cli_fixture_get(&fixture, "log"), "renewed late"));
 }
 
 /* Its worker sees to it at once. The minder would 20 s later, at the end of the lease. */
@@ -161,6 +162,8 @@ static void an_end_long_after_a_late_renewal_is_its_own(void **state)
     hf_fixture_signal(&fixture.redis, SIGSTOP);
     EVENTUALLY(15000, strlen(hf_cli_fixture_get(&fixture, "terms")) > 0);
     hf_fixture_signal(&fixture.redis, SIGCONT);
+    EVENTUALLY(15000, strstr(hf_cli_fixture_get(&fixture, "log"),
+                             "leases were renewed late") != NULL);
     ALWAYS(6000, hf_pid_alive(program()));
     hf_cli_fixture_put(&fixture, "go", "");
     EVENTUALLY(15000, strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=") != NULL);

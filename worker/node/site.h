@@ -29,13 +29,16 @@ struct hf_site {
 
     struct { /* the watchdog's connection: leases.c */
         hf_outage outage;
+        uint64_t late_logged_ns; /* 0: never */
         /* under note_lock: its events, for the loop to log */
         hf_err err; /* the last failure; HF_OK: none */
         bool is_back;
         char detail[HF_DETAIL_SIZE];
         hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
         char confirm_detail[HF_DETAIL_SIZE];
-        bool unserved; /* a renewal was refused: another node may have the queue */
+        bool unserved;    /* a renewal was refused: another node may have the queue */
+        bool late;        /* a lease had less than kill_grace left when it was renewed, */
+        uint64_t left_ns; /* and this is what it had */
     } watch;
 };
 
