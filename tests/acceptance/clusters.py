@@ -2,13 +2,15 @@
 its operator does to it, failovers and slots that move; and a Group, which is one primary, its replicas
 and the Sentinels that watch them."""
 import binascii
+import datetime
 import math
 import os
+import re
 import shutil
 import signal
 import time
 
-from support import Redis, RedisError, eventually, free_port, require
+from support import Redis, RedisError, boottime_ns, eventually, free_port, require
 
 SLOTS, FAILOVER_S = 16384, 6
 # How long a node may be silent, ms. BRIEF: the nodes of a new cluster soon know each other, and a failover is soon.
@@ -253,6 +255,14 @@ class Sentinel:
     @staticmethod
     def healthy(replica):
         return replica["flags"] == "slave" and replica["master-link-status"] == "ok"
+
+    def switches(self):
+        """When it learned that another server is the primary, by its log; ns of the boot clock."""
+        ahead = time.time_ns() - boottime_ns()
+        with open(os.path.join(self.directory, "log"), errors="replace") as log:
+            times = re.findall(r"^\d+:X (\d+ \w+ \d+ [\d:.]+) \S \+switch-master ", log.read(), re.MULTILINE)
+        return [int(datetime.datetime.strptime(text, "%d %b %Y %H:%M:%S.%f").timestamp() * 1e9) - ahead
+                for text in times]
 
     def kill(self):
         self.call.close()
