@@ -147,23 +147,18 @@ static redisReply *ask(const char *format, ...)
     return reply;
 }
 
-static long long now_ms(void)
-{
-    redisReply *time = ask("TIME");
-    long long ms = strtoll(time->element[0]->str, NULL, 10) * 1000 +
-                   strtoll(time->element[1]->str, NULL, 10) / 1000;
-    freeReplyObject(time);
-    return ms;
-}
-
 static void save(saved *s)
 {
+    /* In one request: PEXPIRETIME is not in Redis 6. */
+    static const char end_ms[] =
+        "local left, time = redis.call('PTTL', KEYS[1]), redis.call('TIME') "
+        "return left > 0 and time[1] * 1000 + math.floor(time[2] / 1000) + left or 0";
     s->names = ask("KEYS *");
     assert_true(s->names->elements < HF_COUNT(s->values));
     for (size_t i = 0; i < s->names->elements; i++) {
-        redisReply *pttl = ask("PTTL %s", s->names->element[i]->str);
-        s->ends_ms[i] = pttl->integer > 0 ? now_ms() + pttl->integer : 0;
-        freeReplyObject(pttl);
+        redisReply *end = ask("EVAL %s 1 %s", end_ms, s->names->element[i]->str);
+        s->ends_ms[i] = end->integer;
+        freeReplyObject(end);
         s->values[i] = ask("DUMP %s", s->names->element[i]->str);
     }
 }
