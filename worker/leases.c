@@ -40,7 +40,7 @@ static void free_renewal(renewal *r)
     free(r);
 }
 
-/* How near its end the renewal was. The minder of programs has acted when it was late. */
+/* How near its end the renewal was. If it was late, a program's minder has acted. */
 static void count_margin(const renewal *r)
 {
     hf_worker *w = r->site->worker;
@@ -64,6 +64,15 @@ static void count_margin(const renewal *r)
     uv_async_send(&w->async);
 }
 
+static void answer_watchdog(renewal *r, hf_err err)
+{
+    if (err == HF_OK)
+        count_margin(r);
+    hf_watchdog_answer(r->batch, err, r->sent_ns, err == HF_OK ? r->codes : NULL,
+                       r->notes);
+    free_renewal(r);
+}
+
 /* A lease whose job is marked as cancelled counts as not renewed, too: its next renewal
  * says again that it is marked. */
 static void on_confirmed(void *arg, hf_err err, const char *detail)
@@ -83,8 +92,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
         pthread_mutex_unlock(&w->note_lock);
         uv_async_send(&w->async);
     }
-    hf_watchdog_answer(r->batch, HF_OK, r->sent_ns, r->codes, r->notes);
-    free_renewal(r);
+    answer_watchdog(r, HF_OK);
 }
 
 static void confirm(renewal *r)
@@ -125,15 +133,11 @@ static void on_renewed(const hf_answer *answer, void *arg)
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
     r->sent_ns = answer->sent_ns;
-    if (err == HF_OK)
-        count_margin(r);
     if (err == HF_OK && r->site->base.second.replicas != NULL) {
         confirm(r);
         return;
     }
-    hf_watchdog_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL,
-                       r->notes);
-    free_renewal(r);
+    answer_watchdog(r, err);
 }
 
 /* NULL: out of memory. */
