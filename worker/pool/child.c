@@ -21,7 +21,8 @@ enum {
     DRAIN_READS = 64, /* of each at the end */
     EOF_MS = 1000,    /* from the end of its socket to its own end */
     UNREAD_MS = 5000, /* a request to end a run is read in this time */
-    STACK_MS = 100,   /* before KILL it may write where it hangs */
+    STACK_MS = 500,   /* before KILL it may write where it hangs: at most this */
+    STACK_PART = 5,   /* and at most this part of its grace */
     QUIET_MS = 5000,  /* then one with several runs is asked whether it reads */
     DEAF_MS = 15000,
     UNREAD_MAX = 4096,   /* bytes of a frame that a process reads in one piece, or not */
@@ -250,6 +251,12 @@ static void ask_to_end(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_ms
         c->unread_by_ns = hf_boot_ns() + UNREAD_MS * HF_MS_NS;
 }
 
+/* How long before KILL it is asked for its stacks. */
+static uint64_t stack_ms(uint32_t grace_ms)
+{
+    return grace_ms / STACK_PART < STACK_MS ? grace_ms / STACK_PART : STACK_MS;
+}
+
 static void cancel_slot(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_ms)
 {
     uint64_t kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
@@ -262,8 +269,8 @@ static void cancel_slot(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_m
         s->why = why;
     if (s->kill_ns == 0 || kill_ns < s->kill_ns)
         s->kill_ns = kill_ns;
-    if (why == HF_FRAME_WHY_TIMEOUT && grace_ms > 2 * STACK_MS)
-        s->stack_ns = s->kill_ns - STACK_MS * HF_MS_NS;
+    if (why == HF_FRAME_WHY_TIMEOUT)
+        s->stack_ns = s->kill_ns - stack_ms(grace_ms) * HF_MS_NS;
     if (grace_ms == 0)
         kill_for(c, s);
     set_timer(c);
