@@ -3,11 +3,13 @@
  *   job RUN TYPE [BYTES]    line TEXT    bytes BYTES    cancel RUN WHY    stop    ping
  *   repeat N STEP           repeat-job N TYPE           pieces N
  *   signal TERM|INT         wait MS      close          closed-on-exec
+ *   part NAME
  *   expect [N] KIND [RUN] [body|error|note|json BYTES] [and ...]
  *   printed TEXT            exits STATUS|failure|any    complains
  *
  * BYTES has the escapes \n \t \\ \xHH; @N is N bytes, @all every byte once. What is sent
- * by neighbouring steps leaves in one piece, unless `pieces` says otherwise. At its end a
+ * by neighbouring steps leaves in one piece, unless `pieces` says otherwise. A failure
+ * names the last `part`, of the same program, that began before it. At its end a
  * case that has not said how the program ends sends `stop` and expects the exit status 0.
  */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier): memmem() */
@@ -44,6 +46,7 @@ typedef struct play {
     run runs[RUNS_MAX];
     size_t n_runs;
     size_t pings, pongs;
+    hf_words part; /* its name; both NULL: none has begun */
     bool failed, exits, memory, sent_term;
 } play;
 
@@ -56,8 +59,12 @@ static bool fail(play *p, const char *format, ...)
     va_list args;
     if (p->failed)
         return false;
+    int n = 0;
+    if (p->part.at != NULL)
+        n = snprintf(p->out->why, sizeof p->out->why,
+                     "%.*s: ", (int)(p->part.end - p->part.at), p->part.at);
     va_start(args, format);
-    (void)vsnprintf(p->out->why, sizeof p->out->why, format, args);
+    (void)vsnprintf(p->out->why + n, sizeof p->out->why - (size_t)n, format, args);
     va_end(args);
     p->failed = true;
     return false;
@@ -314,6 +321,12 @@ static bool do_ping(play *p, hf_words w)
     return true;
 }
 
+static bool do_part(play *p, hf_words w)
+{
+    p->part = w;
+    return true;
+}
+
 static bool do_pieces(play *p, hf_words w)
 {
     p->program.piece = hf_words_number(&w);
@@ -506,6 +519,7 @@ static const struct {
     {"cancel", do_cancel},
     {"stop", do_stop},
     {"ping", do_ping},
+    {"part", do_part},
     {"pieces", do_pieces},
     {"expect", do_expect},
     {"wait", do_wait},
