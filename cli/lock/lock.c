@@ -20,7 +20,12 @@
 #include "cli/lock/run.h"
 #include "cli/waiting.h"
 
-enum { GRACE_MS = 5000, EXIT_SIGNAL = 128, WHOLE_SECONDS = 9 };
+enum {
+    GRACE_MS = 5000,
+    EXIT_SIGNAL = 128,
+    WHOLE_SECONDS = 9,
+    FLUSH_MS = 2000 /* at the end, if the messages are not read */
+};
 
 typedef struct lock_options {
     hf_lock_opts opts;
@@ -412,7 +417,7 @@ int hf_cmd_lock(hf_cli *cli)
         code = with_client(&run, locks, &o);
     hf_lock_client_close(locks, NULL, NULL);
     close_fds(&run);
-    hf_writer_close(cli->writer, 0); /* each message has waited for it */
+    hf_writer_close(cli->writer, FLUSH_MS);
     cli->writer = NULL;
     free(o.text);
     if (run.by_signal)

@@ -51,7 +51,7 @@ static void f1_a_lock_and_its_end_are_one_command(void **state)
     (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
     hf_lock *lock = hf_lock_must(
         &fixture, fixture.a, "n",
-        (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .lease_ms = LONG_MS});
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .lease_ms = PATIENT_MS});
     assert_int_equal(hf_fixture_calls(&fixture.redis, "set"),
                      2); /* the fence, and the lock */
     assert_int_equal(hf_fixture_calls(&fixture.redis, "expire") +
