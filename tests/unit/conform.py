@@ -32,9 +32,11 @@ BROKEN = [
      "ping", "while the program waits: expected 'pong' within 10s, found nothing"),
     ("sends results that are too long", "> 65536", "> 99999",
      "results",
-     "of one byte more than 64 KiB: 'done' of run 2: result: expected at most 65536 bytes, found 65537; the program has to answer 'dead' itself"),
+     "of one byte more than 64 KiB: 'done' of run 2: result: expected at most 65536 bytes, found 65537; "
+     "the program has to answer 'dead' itself"),
     ("counts characters, not bytes", "| {\"n\": len(body)}", "| {\"n\": len(body.decode(errors='ignore'))}",
-     "payloads", "all 256 values of a byte: 'done' of run 3: expected a body of 256 bytes, found 128 that differ at byte 128"),
+     "payloads",
+     "all 256 values of a byte: 'done' of run 3: expected a body of 256 bytes, found 128 that differ at byte 128"),
     ("does not know versions", "if \"1\" not in os.environ.pop(\"HOLDFAST_PIPE\", \"\").split():", "if False:",
      "no version that the program knows", "expected the end of the program, found `ready`"),
     ("leaves the socket to others", "sock.set_inheritable(False)", "sock.set_inheritable(True)",
