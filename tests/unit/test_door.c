@@ -1,6 +1,10 @@
 /* test_door.c - worker/pool/door.h: its file. Who gets in is tested by
  * test_worker_pool_joined.c. */
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -121,6 +125,54 @@ static void another_file_is_left_alone(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* The number of the path that is tried, and what connect() said when it was there. */
+static atomic_int at_path, said;
+
+static void *connect_at_once(void *arg)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int number, before = 0;
+    while ((number = atomic_load(&at_path)) >= 0) {
+        if (number == before)
+            continue;
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0), error;
+        snprintf(at.sun_path, sizeof at.sun_path, "%s-%d", path, number);
+        do
+            error = connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 ? 0 : errno;
+        while (error == ENOENT);
+        close(fd);
+        before = number;
+        atomic_store(&said, error);
+    }
+    return arg;
+}
+
+static void a_file_that_is_there_can_be_connected_to(void **state)
+{
+    enum { TRIES = 1000, NOTHING = -1 };
+    char at[sizeof path + 16];
+    pthread_t thread;
+    hf_door *l;
+    int refused = 0;
+    (void)state;
+    atomic_store(&at_path, 0);
+    assert_int_equal(pthread_create(&thread, NULL, connect_at_once, NULL), 0);
+    for (int i = 1; i <= TRIES; i++) {
+        snprintf(at, sizeof at, "%s-%d", path, i);
+        atomic_store(&said, NOTHING);
+        atomic_store(&at_path, i);
+        assert_int_equal(open_at(&l, at), HF_OK);
+        while (atomic_load(&said) == NOTHING)
+            sched_yield();
+        refused += atomic_load(&said) != 0;
+        hf_door_close(l);
+        uv_run(&loop, UV_RUN_DEFAULT);
+    }
+    atomic_store(&at_path, -1);
+    pthread_join(thread, NULL);
+    assert_int_equal(refused, 0);
+}
+
 static void a_path_that_cannot_be_used_is_told(void **state)
 {
     char deep[HF_TEMPDIR_SIZE + 16], at[200];
@@ -129,7 +181,7 @@ static void a_path_that_cannot_be_used_is_told(void **state)
     memset(at, 'a', sizeof at);
     at[sizeof at - 1] = '\0';
     assert_int_equal(open_at(&l, at), HF_SYSTEM);
-    assert_non_null(strstr(detail, "at most 107 bytes"));
+    assert_non_null(strstr(detail, "at most 99 bytes"));
     snprintf(deep, sizeof deep, "%s/no/join", dir);
     assert_int_equal(open_at(&l, deep), HF_SYSTEM);
     assert_non_null(strstr(detail, "No such file or directory"));
@@ -143,6 +195,7 @@ int main(void)
         TEST(a_file_that_a_dead_process_has_left_is_replaced),
         TEST(a_path_in_use_is_left_alone),
         TEST(another_file_is_left_alone),
+        TEST(a_file_that_is_there_can_be_connected_to),
         TEST(a_path_that_cannot_be_used_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,12 @@
 #include "base/mask.h"
 #include "lock/minder/spawn.h"
 
-enum { WAITING_MAX = 8, FILE_MODE = 0600 };
+enum {
+    WAITING_MAX = 8,
+    FILE_MODE = 0600,
+    NUMBER_SIZE = sizeof ".4194304", /* behind the path while it is made; PID_MAX_LIMIT */
+    LEN_MAX = sizeof(((struct sockaddr_un *)NULL)->sun_path) - NUMBER_SIZE
+};
 
 struct hf_door {
     const hf_door_calls *calls;
@@ -60,16 +65,28 @@ static hf_err remove_left(const struct sockaddr_un *at, char *detail)
 }
 
 /* The kernel makes the file with the mode of the socket: it never has another one. */
+static bool is_bound(hf_door *l, const struct sockaddr_un *at)
+{
+    l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return l->fd >= 0 && fchmod(l->fd, FILE_MODE) == 0 &&
+           bind(l->fd, (const struct sockaddr *)at, sizeof *at) == 0;
+}
+
+/* It is made beside its path: a file that is there can be connected to, and is not taken
+ * for a deserted one. */
 static hf_err bind_it(hf_door *l, char *detail)
 {
-    const struct sockaddr *at = (const struct sockaddr *)&l->at;
-    l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (l->fd < 0 || fchmod(l->fd, FILE_MODE) != 0 || bind(l->fd, at, sizeof l->at) != 0)
+    struct sockaddr_un made = l->at;
+    const size_t len = strlen(made.sun_path);
+    (void)snprintf(made.sun_path + len, NUMBER_SIZE, ".%d", (int)getpid());
+    (void)unlink(made.sun_path);
+    if (!is_bound(l, &made))
         return fail(detail, l->at.sun_path, strerror(errno));
-    if (lstat(l->at.sun_path, &l->file) == 0 && listen(l->fd, WAITING_MAX) == 0)
-        return HF_OK;
-    hf_err err = fail(detail, l->at.sun_path, strerror(errno));
-    (void)unlink(l->at.sun_path);
+    hf_err err = HF_OK;
+    if (listen(l->fd, WAITING_MAX) != 0 || lstat(made.sun_path, &l->file) != 0 ||
+        link(made.sun_path, l->at.sun_path) != 0)
+        err = fail(detail, l->at.sun_path, strerror(errno));
+    (void)unlink(made.sun_path);
     return err;
 }
 
@@ -130,8 +147,11 @@ static void on_connected(uv_poll_t *poll, int status, int events)
 
 static hf_err open_it(hf_door *l, uv_loop_t *loop, const char *path, char *detail)
 {
-    if (strlen(path) >= sizeof l->at.sun_path)
-        return fail(detail, path, "expected a path of at most 107 bytes");
+    char why[64];
+    if (strlen(path) > LEN_MAX) {
+        (void)snprintf(why, sizeof why, "expected a path of at most %d bytes", LEN_MAX);
+        return fail(detail, path, why);
+    }
     l->at.sun_family = AF_UNIX;
     memcpy(l->at.sun_path, path, strlen(path) + 1);
     hf_err err = remove_left(&l->at, detail);
