@@ -585,7 +585,7 @@ static void a_tick_that_is_late_or_passes_is_told(void **state)
     (void)hf_fixture_command(&fixture->redis, "ZADD hf:{default}:cron_next %lld nightly",
                              now() - 2 * (long long)MINUTE_MS);
     assert_found("schedule warn;");
-    assert_says("Schedule nightly of queue default is 2 min late.");
+    assert_says("Schedule nightly of queue default is 2 min"); /* or some seconds more */
     assert_says("no live worker serves its queue.");
     hf_try_run("cron pause nightly @", 0);
     assert_found("");
@@ -632,7 +632,7 @@ static void a_lock_that_is_waited_for_is_told(void **state)
     assert_found("");
     wait_since(MINUTE_MS);
     assert_found("lock note;");
-    assert_says("A client has waited for lock shop/deploy for 1 min.");
+    assert_says("A client has waited for lock shop/deploy for 1 min");
     wait_since(11 * MINUTE_MS);
     assert_found("lock warn;");
     assert_says("A client has waited for lock shop/deploy for 11 min.");
@@ -659,7 +659,7 @@ static void the_waiters_of_a_lock_with_many_holders_are_counted(void **state)
         "end",
         now() - MINUTE_MS);
     assert_found("lock note;");
-    assert_says("A client has waited for lock gpu for 1 min.");
+    assert_says("A client has waited for lock gpu for 1 min");
     assert_says(", with 119 other holds: ");
     assert_says(" 2 clients wait.");
     (void)hf_fixture_command(
@@ -759,7 +759,8 @@ static void a_plugin_of_nagios_ends_with_0_to_3(void **state)
                              now() - 2 * (long long)MINUTE_MS);
     hf_try_run("wrong @ --nagios", 1);
     assert_says("HOLDFAST WARNING - 1 thing is wrong: Schedule nightly of queue default "
-                "is 2 min late. | bad=0;;0;0 warn=1;0;;0 note=0;;;0 hint=1;;;0\n"
+                "is 2 min");
+    assert_says(" late. | bad=0;;0;0 warn=1;0;;0 note=0;;;0 hint=1;;;0\n"
                 "warn: Schedule ");
     put_ready("a", "good", 30000);
     hf_try_run("wrong @ --nagios", 2);
