@@ -50,11 +50,19 @@ static hf_err not_held(char *detail)
     return hf_say_err(detail, HF_LOST);
 }
 
+/* A child of fork() has no part in it, whatever its copy of the lock says. */
+static hf_err check_held(const hf_lock *lock, char *detail)
+{
+    if (hf_tasks_forked(&lock->locks->tasks))
+        return hf_say_err(detail, HF_FORKED);
+    return hf_lock_held(lock) ? HF_OK : not_held(detail);
+}
+
 static hf_err check_downgrade(const hf_lock *lock, char *detail)
 {
     if (lock->simple || lock->mode != 'x')
         return hf_say(detail, HF_INVALID, "expected an exclusive hold of a fair lock");
-    return hf_lock_held(lock) ? HF_OK : not_held(detail);
+    return check_held(lock, detail);
 }
 
 static hf_err conclude(hf_lock *lock, hf_err err)
@@ -186,8 +194,9 @@ hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms, char detail[HF_DETA
                       "expected a lease with room for the grace of the guarded group, "
                       "found %u ms",
                       lease_ms);
-    if (!hf_lock_held(lock))
-        return not_held(detail);
+    hf_err err = check_held(lock, detail);
+    if (err != HF_OK)
+        return err;
     e.lease_ms = cut(lock, lease_ms);
     return hf_ask_wait(&ask, lock->locks, detail);
 }
@@ -206,7 +215,7 @@ static hf_err check_guard(const hf_lock *lock, pid_t group, uint32_t grace_ms,
         return hf_say(detail, HF_INVALID,
                       "expected a grace of at most %u ms for a lease of %u ms, found %u",
                       most, lease_ms, grace_ms);
-    return hf_lock_held(lock) ? HF_OK : not_held(detail);
+    return check_held(lock, detail);
 }
 
 hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms,
