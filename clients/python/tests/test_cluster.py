@@ -87,6 +87,12 @@ def queue_of(node: int, after: int = 0) -> tuple[str, int]:
         k += 1
 
 
+def give(nodes: list[Node], slot: int) -> None:
+    nodes[1].client.execute_command("CLUSTER", "BUMPEPOCH")  # else the other one may take it back
+    for node in nodes[::-1]:
+        node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", nodes[1].id)
+
+
 def client(nodes: list[Node]) -> Holdfast:
     return Holdfast(f"redis+cluster://127.0.0.1:{nodes[0].port},127.0.0.1:{nodes[1].port}", deadline="60s")
 
@@ -113,8 +119,7 @@ def test_moved_is_followed(nodes: list[Node]) -> None:
     hf = client(nodes)
     hf.send("t", queue=queue_of(0)[0])
     queue, slot = queue_of(0, 100)
-    for node in nodes[::-1]:
-        node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", nodes[1].id)
+    give(nodes, slot)
     assert hf.send("t", queue=queue).outcome == "new"
     assert nodes[1].client.zcard(f"hf:{{{queue}}}:schedule") == 1
 
@@ -125,10 +130,7 @@ def test_ask_is_waited_for(nodes: list[Node], mode: str) -> None:
     nodes[1].client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", nodes[0].id)
     nodes[0].client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", nodes[1].id)
 
-    def finish() -> None:
-        for node in nodes[::-1]:
-            node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", nodes[1].id)
-    timer = threading.Timer(0.7, finish)
+    timer = threading.Timer(0.7, give, (nodes, slot))
     started = time.monotonic()
     timer.start()
     hf = client(nodes)
