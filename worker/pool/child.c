@@ -251,15 +251,10 @@ static void ask_to_end(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_ms
         c->unread_by_ns = hf_boot_ns() + UNREAD_MS * HF_MS_NS;
 }
 
-/* How long before KILL it is asked for its stacks. */
-static uint64_t stack_ms(uint32_t grace_ms)
-{
-    return grace_ms / STACK_PART < STACK_MS ? grace_ms / STACK_PART : STACK_MS;
-}
-
 static void cancel_slot(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_ms)
 {
     uint64_t kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
+    uint64_t early_ms = grace_ms / STACK_PART;
     s->timeout_ns = 0;
     if (c->state == HF_CHILD_ENDED)
         return;
@@ -270,7 +265,7 @@ static void cancel_slot(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_m
     if (s->kill_ns == 0 || kill_ns < s->kill_ns)
         s->kill_ns = kill_ns;
     if (why == HF_FRAME_WHY_TIMEOUT)
-        s->stack_ns = s->kill_ns - stack_ms(grace_ms) * HF_MS_NS;
+        s->stack_ns = s->kill_ns - (early_ms < STACK_MS ? early_ms : STACK_MS) * HF_MS_NS;
     if (grace_ms == 0)
         kill_for(c, s);
     set_timer(c);
