@@ -106,6 +106,14 @@ static pid_t minder_of(const hf_proc *proc)
     return 0;
 }
 
+static bool stands(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    const char *state = strrchr(hf_read_file(path, text, sizeof text), ')');
+    return state != NULL && strncmp(state, ") T", 3) == 0;
+}
+
 /* The next run is of a worker that writes the address of Redis in another way. */
 static void what_a_dead_worker_has_left_ends_before_the_next_run(void **state)
 {
@@ -117,6 +125,7 @@ static void what_a_dead_worker_has_left_ends_before_the_next_run(void **state)
     pid_t minder = minder_of(&worker);
     assert_true(minder > 0);
     kill(minder, SIGSTOP);
+    EVENTUALLY(15000, stands(minder));
     hf_proc_kill(&worker);
     kill(minder, SIGKILL);
     assert_true(hf_pid_alive(program()));
