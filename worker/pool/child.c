@@ -264,7 +264,7 @@ static void cancel_slot(hf_child *c, slot *s, hf_frame_why why, uint32_t grace_m
         s->why = why;
     if (s->kill_ns == 0 || kill_ns < s->kill_ns)
         s->kill_ns = kill_ns;
-    if (why == HF_FRAME_WHY_TIMEOUT)
+    if (why == HF_FRAME_WHY_TIMEOUT && early_ms > 0)
         s->stack_ns = s->kill_ns - (early_ms < STACK_MS ? early_ms : STACK_MS) * HF_MS_NS;
     if (grace_ms == 0)
         kill_for(c, s);

@@ -79,7 +79,6 @@ static hf_err bind_it(hf_door *l, char *detail)
     struct sockaddr_un made = l->at;
     const size_t len = strlen(made.sun_path);
     (void)snprintf(made.sun_path + len, NUMBER_SIZE, ".%d", (int)getpid());
-    (void)unlink(made.sun_path);
     if (!is_bound(l, &made))
         return fail(detail, l->at.sun_path, strerror(errno));
     hf_err err = HF_OK;
