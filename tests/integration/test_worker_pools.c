@@ -244,16 +244,6 @@ static void an_exit_may_be_the_answer_to_the_minder(void **state)
     assert_true(ended("a", "released"));
 }
 
-static void an_exit_counts_if_the_minder_has_asked_long_before(void **state)
-{
-    (void)state;
-    start_and_let_the_minder_ask();
-    hf_test_pause_ms(5000);
-    put("a", "exit", "3");
-    EVENTUALLY(SOON_MS, ended("a", "crashed") || ended("a", "released"));
-    assert_false(ended("a", "released"));
-}
-
 /* Those that ran beside it are suspects: they run alone next. */
 static void all_runs_of_a_process_that_crashed_are_suspects(void **state)
 {
@@ -613,7 +603,6 @@ int main(void)
         HF_POOL_TEST(a_verdict_counts_that_a_slow_loop_finds_behind_a_death, &f),
         HF_POOL_TEST(a_crash_counts_though_the_minder_has_asked_before, &f),
         HF_POOL_TEST(an_exit_may_be_the_answer_to_the_minder, &f),
-        HF_POOL_TEST(an_exit_counts_if_the_minder_has_asked_long_before, &f),
         HF_POOL_TEST(all_runs_of_a_process_that_crashed_are_suspects, &f),
         HF_POOL_TEST(a_process_that_ends_without_a_job_is_replaced, &f),
         HF_POOL_TEST(a_job_that_was_not_read_before_the_end_is_no_crash, &f),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 
 import django
 
@@ -14,8 +13,7 @@ ROOT_URLCONF = "django_site.urls"
 INSTALLED_APPS = ["django_site", "holdfast_queue.django"]
 if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3",
-                         "NAME": os.environ.get("SITE_DB") or tempfile.mkdtemp(prefix="hf-dj-") + "/db"}}
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ.get("SITE_DB", ":memory:")}}
 DUMMY = f"{'django.tasks' if django.VERSION >= (6, 0) else 'django_tasks'}.backends.dummy.DummyBackend"
 OPTIONS = {"url": os.environ.get("REDIS_URL", "redis://localhost"), "modules": ["django_site.more"]}
 TASKS = {
