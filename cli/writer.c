@@ -19,7 +19,7 @@
 enum {
     KEEP_BYTES = 64 << 10, /* of an empty buffer */
     GAP_MAX = 1024,
-    GATHER_MS = 1, /* from the first line to the write that takes it and its followers */
+    GATHER_MS = 10, /* from the first line to the write that takes it and its followers */
     MS_PER_S = 1000,
     NS_PER_MS = 1000000,
     NS_PER_S = 1000000000
@@ -151,8 +151,8 @@ static struct timespec after_ms(uint32_t ms)
     return until;
 }
 
-/* A worker of short jobs writes thousands of lines in a second. If each woke this thread,
- * the threads' changes would cost more than the lines. */
+/* A worker of short jobs or programs writes thousands of lines in a second. If each woke
+ * this thread, the threads' changes would cost more than the lines. */
 static void gather(hf_writer *w)
 {
     const struct timespec until = after_ms(GATHER_MS);
