@@ -19,7 +19,8 @@
 enum {
     KEEP_BYTES = 64 << 10, /* of an empty buffer */
     GAP_MAX = 1024,
-    GATHER_MS = 10, /* from the first line to the write that takes it and its followers */
+    GATHER_MS = 10, /* from the first line to the write that takes all since then, or */
+    GATHER_BYTES = 64 << 10, /* until they are this many: the buffer must not get full */
     MS_PER_S = 1000,
     NS_PER_MS = 1000000,
     NS_PER_S = 1000000000
@@ -158,7 +159,7 @@ static void gather(hf_writer *w)
     const struct timespec until = after_ms(GATHER_MS);
     int late = 0;
     w->writing = true;
-    while (late == 0 && !w->hurry)
+    while (late == 0 && !w->hurry && w->filling.len < GATHER_BYTES)
         late = pthread_cond_timedwait(&w->work, &w->lock, &until);
 }
 
@@ -227,7 +228,7 @@ void hf_writer_put(hf_writer *w, const char *lines, size_t len)
         hf_buf_add(&w->filling, lines, len);
     if (w->left_out > 0 || hf_buf_err(&w->filling) != HF_OK)
         w->left_out += lines_in(lines, len);
-    if (!w->writing)
+    if (!w->writing || w->filling.len >= GATHER_BYTES)
         pthread_cond_signal(&w->work);
     pthread_mutex_unlock(&w->lock);
 }
